@@ -1,6 +1,6 @@
-//! Says so when the web interface is not built.
+//! Warns if the web interface is not built.
 //!
-//! Invariant: a release build is made anew when the files that it carries change; other builds read them at run time.
+//! Invariant: a release build is rebuilt when its embedded files change; other builds read them at run time.
 
 use std::path::Path;
 
@@ -13,8 +13,8 @@ fn main() {
     }
     if !Path::new(DIST).join("index.html").exists() {
         println!(
-            "cargo:warning=the web interface was not built when this was compiled: `make web` builds it \
-             (debug builds then show it as they are, release builds are to be made again)"
+            "cargo:warning=the web interface is not built: run `make web` \
+             (debug builds then serve it, release builds must be rebuilt)"
         );
     }
 }

@@ -5,7 +5,7 @@
 use crate::failure::Failure;
 use crate::{output, sign_in};
 use greenroom_config::{self as config, BasePath, Tls};
-use greenroom_server::{Certificate, Door, Server, TlsError, serve};
+use greenroom_server::{Certificate, ListenerKind, Server, TlsError, serve};
 use std::net::{Ipv4Addr, SocketAddr};
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
@@ -77,10 +77,10 @@ impl Doors {
     pub(crate) fn serve(&mut self, server: &Server) -> Option<JoinHandle<()>> {
         let tasks = TaskTracker::new();
         if let Some(listener) = self.children.take() {
-            tasks.spawn(serve(listener, server.clone(), Door::Children));
+            tasks.spawn(serve(listener, server.clone(), ListenerKind::ChildProcesses));
         }
-        let door = self.certificate.clone().map_or(Door::Plain, Door::Tls);
-        self.listener.take().map(|listener| tasks.spawn(serve(listener, server.clone(), door)))
+        let kind = self.certificate.clone().map_or(ListenerKind::Http, ListenerKind::Tls);
+        self.listener.take().map(|listener| tasks.spawn(serve(listener, server.clone(), kind)))
     }
 
     /// Reloads the certificate.

@@ -15,7 +15,7 @@ use greenroom_models::presets;
 use greenroom_objects::{Backend, BucketSettings};
 use greenroom_protocol::RunnerId;
 use greenroom_runtime::{Cleaner, RunnerSpec, Wire};
-use greenroom_server::{Access, Actors, Front, Role, ServerOptions, Token, hash_token};
+use greenroom_server::{Access, Actors, RequestPolicy, Role, ServerOptions, Token, hash_token};
 use greenroom_store::{Location, Options, Sync};
 use greenroom_surfaces::{Surface, TextMax, Webhook, action};
 use greenroom_tools::project_cli::{self, MethodSpec};
@@ -313,9 +313,9 @@ pub(crate) fn access(config: &Config, admin_token: &str) -> Access {
 }
 
 /// The settings that the server can change while it runs.
-pub(crate) fn front(config: &Config) -> Front {
+pub(crate) fn request_policy(config: &Config) -> RequestPolicy {
     let server = &config.server;
-    Front {
+    RequestPolicy {
         allowed_hosts: server.allowed_hosts.clone(),
         allowed_origins: server.allowed_origins.clone(),
         trusted_proxies: server.trusted_proxies.clone(),

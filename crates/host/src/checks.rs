@@ -69,7 +69,7 @@ pub async fn models(models: &[Arc<Model>]) -> Vec<Check> {
         let settings = model.settings();
         let (ok, status) = match model.probe(CHECK_TIMEOUT).await {
             Ok(Probe::Scripted) => (true, "scripted: fixed rules, no network".to_owned()),
-            Ok(Probe::Answers) => (true, "answers".to_owned()),
+            Ok(Probe::Available) => (true, "answers".to_owned()),
             Ok(Probe::Unlisted) if settings.provider_name == "ollama" => {
                 (false, format!("is not installed; `ollama pull {}` gets it", settings.model))
             }

@@ -1,7 +1,7 @@
-//! What every decoder tells it becomes items: deltas as they come, calls put together, one usage, one finish.
+//! Assembles decoder output to stream items: deltas, complete tool calls, one usage, one finish.
 //!
-//! Invariant: ids are never empty and never used twice, also not those of the request; a call starts once and
-//! ends once; after the finish nothing comes; no answer is larger than `ANSWER_BYTES_MAX`.
+//! Invariant: ids are never empty and unique, also against those of the request; a call starts once and ends
+//! once; nothing follows the finish; no response is larger than `ANSWER_BYTES_MAX`.
 
 mod args;
 mod call;
@@ -10,18 +10,18 @@ use crate::names::Names;
 use crate::usage::Usage;
 use crate::{ModelError, ModelRequest};
 use call::Call;
-pub(crate) use call::Piece;
+pub(crate) use call::CallPart;
 use greenroom_protocol::Object;
 use greenroom_protocol::api::models::{ModelStreamItem, ModelToolCall};
 use serde_json::{Value, json};
 use std::collections::{HashSet, VecDeque};
 
-/// Text, arguments, media and opaque data of one answer together.
+/// Limit for text, arguments, media and opaque data of a response together.
 pub(crate) const ANSWER_BYTES_MAX: usize = 32 * 1024 * 1024;
-/// Far more than any model asks for at once.
+/// Far more than any model requests at once.
 const CALLS_MAX: usize = 1024;
 
-/// Why a model stopped, in our words.
+/// Why a model stopped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Reason {
     Stop,
@@ -34,20 +34,20 @@ pub(crate) enum Reason {
 #[derive(Debug)]
 pub(crate) struct Assembly {
     names: Names,
-    taken: HashSet<String>,
+    used_ids: HashSet<String>,
     /// Tools that cannot be called without arguments.
-    needy: HashSet<String>,
-    /// In front of the ids that are made here.
+    requires_args: HashSet<String>,
+    /// Prefix of generated ids.
     seed: String,
-    made: usize,
+    generated: usize,
     calls: Vec<Call>,
     items: VecDeque<ModelStreamItem>,
     bytes: usize,
     reason: Option<Reason>,
     finished: bool,
     pub(crate) usage: Usage,
-    /// What is known of the answer beside its items.
-    pub(crate) about: Object,
+    /// Metadata of the response.
+    pub(crate) metadata: Object,
 }
 
 impl Assembly {
@@ -57,20 +57,25 @@ impl Assembly {
         let in_segments = request.messages.iter().flat_map(|message| &message.segments).flatten();
         let in_segments = in_segments
             .filter_map(|segment| segment.get("tool_call")?.get("id")?.as_str().map(str::to_owned));
-        let needy = request.tools.iter().filter(|tool| args::are_required(&tool.parameters));
+        let requires_args =
+            request.tools.iter().filter(|tool| args::are_required(&tool.parameters));
         Self {
             names,
-            taken: calls.map(|call| call.id.clone()).chain(answered).chain(in_segments).collect(),
-            needy: needy.map(|tool| tool.name.clone()).collect(),
+            used_ids: calls
+                .map(|call| call.id.clone())
+                .chain(answered)
+                .chain(in_segments)
+                .collect(),
+            requires_args: requires_args.map(|tool| tool.name.clone()).collect(),
             seed,
-            made: 0,
+            generated: 0,
             calls: Vec::new(),
             items: VecDeque::new(),
             bytes: 0,
             reason: None,
             finished: false,
             usage: Usage::default(),
-            about: Object::new(),
+            metadata: Object::new(),
         }
     }
 
@@ -82,7 +87,7 @@ impl Assembly {
         !self.items.is_empty()
     }
 
-    /// Whether the provider said why it stopped; what may still come is usage.
+    /// Whether the provider sent a finish reason; only usage may follow.
     pub(crate) fn is_complete(&self) -> bool {
         self.reason.is_some()
     }
@@ -99,7 +104,7 @@ impl Assembly {
         self.delta(text, |text| ModelStreamItem::ReasoningDelta { text })
     }
 
-    /// What the provider wants back one day together with the reasoning in front of it, or the part behind.
+    /// Opaque data to send back with the preceding reasoning or the following part.
     pub(crate) fn reasoning_data(&mut self, data: Value) -> Result<(), ModelError> {
         self.grow(data.to_string().len())?;
         self.segment(json!({"type": "reasoning", "data": data}));
@@ -114,29 +119,31 @@ impl Assembly {
         Ok(())
     }
 
-    /// A part of a call, in whatever order parts come.
-    pub(crate) fn piece(&mut self, piece: Piece<'_>) -> Result<(), ModelError> {
-        self.grow(piece.args.len())?;
-        let at = match call::belongs_to(&self.calls, &piece) {
+    /// A part of a call, in any order.
+    pub(crate) fn call_part(&mut self, call_part: CallPart<'_>) -> Result<(), ModelError> {
+        self.grow(call_part.args.len())?;
+        let at = match call::belongs_to(&self.calls, &call_part) {
             Some(at) => at,
             None if self.calls.len() == CALLS_MAX => {
-                return Err(ModelError::Garbled(format!("it holds more than {CALLS_MAX} calls")));
+                return Err(ModelError::InvalidResponse(format!(
+                    "it contains more than {CALLS_MAX} calls"
+                )));
             }
             None => {
                 self.calls.push(Call::default());
                 self.calls.len() - 1
             }
         };
-        self.calls[at].take(&piece);
+        self.calls[at].take(&call_part);
         self.start(at);
         self.send_args(at);
         Ok(())
     }
 
-    /// The call is over. `args` is the whole text when the provider repeats it, or gives it only now.
+    /// Ends a call. `args` is the whole text if the provider repeats it, or sends it only now.
     pub(crate) fn end_call(&mut self, key: &str, args: Option<&str>) -> Result<(), ModelError> {
-        let found = self.calls.iter().rposition(|call| call.has_key(key) && !call.ended);
-        let Some(at) = found else { return Ok(()) };
+        let open = self.calls.iter().rposition(|call| call.has_key(key) && !call.ended);
+        let Some(at) = open else { return Ok(()) };
         if let Some(args) = args.filter(|args| !args.is_empty()) {
             self.grow(args.len())?;
             self.calls[at].args = args.to_owned();
@@ -145,8 +152,8 @@ impl Assembly {
         Ok(())
     }
 
-    /// A call that comes whole.
-    pub(crate) fn whole_call(
+    /// A call that arrives in one piece.
+    pub(crate) fn complete_call(
         &mut self,
         id: Option<&str>,
         name: &str,
@@ -158,17 +165,17 @@ impl Assembly {
             other => other.to_string(),
         };
         let key = format!("whole-{}", self.calls.len());
-        self.piece(Piece { key: Some(&key), id, name: Some(name), args: "" })?;
+        self.call_part(CallPart { key: Some(&key), id, name: Some(name), args: "" })?;
         self.end_call(&key, Some(&text))
     }
 
-    /// The provider says why it stopped; `said` is its own word for it.
-    pub(crate) fn complete(&mut self, reason: Reason, said: &str) {
+    /// The provider's finish reason; `raw` is its own word.
+    pub(crate) fn complete(&mut self, reason: Reason, raw: &str) {
         self.reason = Some(reason);
-        self.about.insert("provider_finish_reason".to_owned(), said.into());
+        self.metadata.insert("provider_finish_reason".to_owned(), raw.into());
     }
 
-    /// Ends what is open, then tells usage and reason. Without a reason the answer was not complete.
+    /// Ends open calls, then emits usage and reason.
     pub(crate) fn finish(&mut self) {
         if std::mem::replace(&mut self.finished, true) {
             return;
@@ -187,12 +194,12 @@ impl Assembly {
         self.items.push_back(ModelStreamItem::Finish { reason: reason.to_owned() });
     }
 
-    /// Puts a fact about the answer into its metadata, unless it is empty.
+    /// Adds a non-empty text to the metadata.
     pub(crate) fn note(&mut self, name: &str, value: Option<&Value>) {
         if let Some(Value::String(text)) = value
             && !text.is_empty()
         {
-            self.about.insert(name.to_owned(), text.as_str().into());
+            self.metadata.insert(name.to_owned(), text.as_str().into());
         }
     }
 
@@ -222,18 +229,18 @@ impl Assembly {
         }
     }
 
-    /// Once the name is known the call is announced.
+    /// Emits the start of a call once its name is known.
     fn start(&mut self, at: usize) {
         let call = &self.calls[at];
         let Some(wire_name) = call.wire_name.as_deref().filter(|_| call.id.is_empty()) else {
             return;
         };
         let name = self.names.original(wire_name);
-        let id = match call.provider_id.clone().filter(|id| !self.taken.contains(id)) {
+        let id = match call.provider_id.clone().filter(|id| !self.used_ids.contains(id)) {
             Some(id) => id,
             None => self.make_id(),
         };
-        self.taken.insert(id.clone());
+        self.used_ids.insert(id.clone());
         self.calls[at].id = id.clone();
         self.calls[at].name = name.clone();
         self.items.push_back(ModelStreamItem::ToolCallStart { id, name });
@@ -241,9 +248,9 @@ impl Assembly {
 
     fn make_id(&mut self) -> String {
         loop {
-            self.made += 1;
-            let id = format!("call_{}{:02}", self.seed, self.made);
-            if !self.taken.contains(&id) {
+            self.generated += 1;
+            let id = format!("call_{}{:02}", self.seed, self.generated);
+            if !self.used_ids.contains(&id) {
                 return id;
             }
         }
@@ -271,7 +278,7 @@ impl Assembly {
         let call = &self.calls[at];
         let parsed = match nameless {
             true => Err("the call has no name".to_owned()),
-            false => args::parse(&call.args, self.needy.contains(&call.name)),
+            false => args::parse(&call.args, self.requires_args.contains(&call.name)),
         };
         let (args, args_text, args_error) = match parsed {
             Ok(args) => (args, None, None),

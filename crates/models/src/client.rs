@@ -1,34 +1,34 @@
-//! Requests to a provider: sent, tried again while nothing came back, read within limits.
+//! Requests to a provider: sent, retried while nothing was received, read within limits.
 //!
-//! Invariant: a request is repeated only while no item of its answer has gone out; every wait ends with the
-//! deadline; no key is in an error.
+//! Invariant: a request is retried only while no item of its response was emitted; every wait ends at the
+//! deadline; errors contain no key.
 
-mod answer;
 mod probe;
+mod response;
 mod retry;
 
 use crate::limits::{Limits, Slot};
-use crate::{ModelError, ModelSettings, refusal, wires};
-pub(crate) use answer::Answer;
+use crate::{ModelError, ModelSettings, provider_error, wires};
 use bytes::Bytes;
 use greenroom_outgoing::{Outgoing, cause};
 pub use probe::Probe;
 use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 use reqwest::{Client, RequestBuilder, Response, Url};
+pub(crate) use response::ResponseStream;
 use serde_json::Value;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 use tokio::time::{Instant, timeout_at};
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
-/// Kept for the next requests: as many conversations as go on at once need no new handshakes.
+/// Kept open, so that as many concurrent conversations need no new handshakes.
 const IDLE_CONNECTIONS: usize = 256;
-/// Of an answer that is an error.
+/// Limit for an error response.
 const ERROR_BYTES_MAX: usize = 64 * 1024;
-/// Of an answer that is one JSON value: a ranking, vectors.
+/// Limit for a JSON response such as a ranking or vectors.
 const JSON_BYTES_MAX: usize = 64 * 1024 * 1024;
 
-/// How the models of one configuration entry reach the outside.
+/// Outgoing connection settings of a model.
 pub(crate) fn outgoing(settings: &ModelSettings) -> Outgoing {
     Outgoing {
         allow_private: settings.allow_private,
@@ -39,14 +39,14 @@ pub(crate) fn outgoing(settings: &ModelSettings) -> Outgoing {
     }
 }
 
-/// One model's way to its provider.
+/// Sends the requests of one model.
 #[derive(Debug)]
-pub(crate) struct Caller {
+pub(crate) struct ProviderClient {
     client: Client,
-    /// The address of the first request: reading one takes a third of what sending it does.
-    place: OnceLock<(String, Url)>,
+    /// The parsed URL of the first request: parsing costs a third of sending.
+    first_url: OnceLock<(String, Url)>,
     headers: HeaderMap,
-    /// What must not be in an error.
+    /// Redacted from errors.
     secrets: Vec<String>,
     limits: Arc<Limits>,
     timeout: Duration,
@@ -54,53 +54,53 @@ pub(crate) struct Caller {
     retries: u32,
 }
 
-/// When a call has to be over, and why.
+/// When a call must have ended, and why.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Until {
+pub(crate) struct CallDeadline {
     at: Instant,
-    /// The model's own limit, where it ends before the run does.
+    /// The model's own timeout, if it ends before the run's deadline.
     timeout: Option<Duration>,
 }
 
-impl Until {
-    /// How long to wait for the next sign of life.
+impl CallDeadline {
+    /// The deadline for the next bytes.
     fn or_idle(self, idle: Duration) -> Instant {
         self.at.min(Instant::now() + idle)
     }
 
-    /// Why nothing came until `patience` was over.
-    fn passed(self, patience: Instant, idle: Duration) -> ModelError {
+    /// The error for a wait that ended at `wait_until`.
+    fn timeout_error(self, wait_until: Instant, idle: Duration) -> ModelError {
         match self.timeout {
-            _ if patience < self.at => ModelError::Silent(idle),
+            _ if wait_until < self.at => ModelError::IdleTimeout(idle),
             None => ModelError::DeadlineExceeded,
             Some(timeout) => {
                 let seconds = timeout.as_secs_f64();
-                ModelError::Unavailable(format!("its answer took longer than {seconds} s"))
+                ModelError::Unavailable(format!("its response took longer than {seconds} s"))
             }
         }
     }
 }
 
-/// One attempt that failed, whether another is worth it, and when the provider wants to see it.
+/// A failed attempt, whether to retry, and the provider's delay.
 pub(crate) struct Failure {
     error: ModelError,
-    again: bool,
+    retryable: bool,
     retry_after: Option<Duration>,
 }
 
 impl From<ModelError> for Failure {
     fn from(error: ModelError) -> Self {
-        Self { again: retry::is_worth(&error), error, retry_after: None }
+        Self { retryable: retry::is_retryable(&error), error, retry_after: None }
     }
 }
 
-/// One attempt that was answered with success.
+/// A successful attempt.
 pub(crate) struct Opened {
     pub(crate) response: Response,
     pub(crate) slot: Slot,
 }
 
-impl Caller {
+impl ProviderClient {
     pub(crate) fn new(
         settings: &ModelSettings,
         client: Client,
@@ -114,8 +114,7 @@ impl Caller {
         for (name, value) in all {
             let parsed = HeaderName::try_from(name).ok().zip(HeaderValue::try_from(value).ok());
             let Some((name, mut value)) = parsed else {
-                let text =
-                    format!("the model `{}` has a header that is none: `{name}`", settings.name);
+                let text = format!("the model `{}` has an invalid header `{name}`", settings.name);
                 return Err(ModelError::InvalidRequest(text));
             };
             value.set_sensitive(true);
@@ -124,7 +123,7 @@ impl Caller {
         let secrets = settings.api_key.iter().chain(settings.headers.values());
         Ok(Self {
             client,
-            place: OnceLock::new(),
+            first_url: OnceLock::new(),
             headers,
             secrets: secrets.map(|secret| secret.expose().to_owned()).collect(),
             limits,
@@ -134,10 +133,10 @@ impl Caller {
         })
     }
 
-    /// When a call that begins now has to be over.
-    pub(crate) fn until(&self, deadline: Instant) -> Until {
+    /// The deadline of a call that starts now.
+    pub(crate) fn call_deadline(&self, deadline: Instant) -> CallDeadline {
         let own = Instant::now() + self.timeout;
-        Until { at: deadline.min(own), timeout: (own < deadline).then_some(self.timeout) }
+        CallDeadline { at: deadline.min(own), timeout: (own < deadline).then_some(self.timeout) }
     }
 
     pub(crate) fn idle_timeout(&self) -> Duration {
@@ -153,17 +152,18 @@ impl Caller {
         &self,
         url: &str,
         body: &Bytes,
-        until: Until,
+        until: CallDeadline,
     ) -> Result<Opened, Failure> {
-        let entered = self.limits.enter(until.at).await;
-        // Our own limits were waited for as long as the deadline allows.
-        let slot = entered.map_err(|error| Failure { error, again: false, retry_after: None })?;
+        let entered = self.limits.acquire(until.at).await;
+        // Waiting for our own limits already used the time until the deadline.
+        let slot =
+            entered.map_err(|error| Failure { error, retryable: false, retry_after: None })?;
         let request = self.post(url).headers(self.headers.clone()).body(body.clone());
-        let patience = until.or_idle(self.idle_timeout);
-        let response = match timeout_at(patience, request.send()).await {
-            Err(_) => return Err(until.passed(patience, self.idle_timeout).into()),
+        let wait_until = until.or_idle(self.idle_timeout);
+        let response = match timeout_at(wait_until, request.send()).await {
+            Err(_) => return Err(until.timeout_error(wait_until, self.idle_timeout).into()),
             Ok(Err(error)) => {
-                return Err(self.clean(ModelError::Unavailable(cause(&error))).into());
+                return Err(self.redact(ModelError::Unavailable(cause(&error))).into());
             }
             Ok(Ok(response)) => response,
         };
@@ -171,25 +171,24 @@ impl Caller {
             return Ok(Opened { response, slot });
         }
         let retry_after = retry::after(response.headers());
-        let error = self.clean(refused(response, patience, retry_after).await);
-        Err(Failure { again: retry::is_worth(&error), error, retry_after })
+        let error = self.redact(read_error(response, wait_until, retry_after).await);
+        Err(Failure { retryable: retry::is_retryable(&error), error, retry_after })
     }
 
-    /// A request to this address, which nearly always is that of the first.
     fn post(&self, url: &str) -> RequestBuilder {
-        match self.place.get() {
-            Some((text, place)) if text == url => self.client.post(place.clone()),
+        match self.first_url.get() {
+            Some((text, first_url)) if text == url => self.client.post(first_url.clone()),
             Some(_) => self.client.post(url),
             None => {
-                if let Ok(place) = Url::parse(url) {
-                    let _ = self.place.set((url.to_owned(), place));
+                if let Ok(first_url) = Url::parse(url) {
+                    let _ = self.first_url.set((url.to_owned(), first_url));
                 }
                 self.client.post(url)
             }
         }
     }
 
-    /// A request whose answer is one JSON value, e.g. vectors or a ranking.
+    /// A request with a JSON response, such as vectors or a ranking.
     pub(crate) async fn json(
         &self,
         url: &str,
@@ -197,26 +196,31 @@ impl Caller {
         deadline: Instant,
     ) -> Result<Value, ModelError> {
         let body = Bytes::from(body.to_string());
-        let until = self.until(deadline);
+        let until = self.call_deadline(deadline);
         let mut attempt = 0;
         loop {
             match self.json_once(url, &body, until).await {
-                Err(failure) if attempt < self.retries && failure.again => {
+                Err(failure) if attempt < self.retries && failure.retryable => {
                     retry::wait(attempt, failure, until).await?;
                     attempt += 1;
                 }
-                answer => return answer.map_err(|failure| failure.error),
+                result => return result.map_err(|failure| failure.error),
             }
         }
     }
 
-    async fn json_once(&self, url: &str, body: &Bytes, until: Until) -> Result<Value, Failure> {
+    async fn json_once(
+        &self,
+        url: &str,
+        body: &Bytes,
+        until: CallDeadline,
+    ) -> Result<Value, Failure> {
         let mut opened = self.open(url, body, until).await?;
         let mut all = Vec::new();
         loop {
-            let patience = until.or_idle(self.idle_timeout);
-            match timeout_at(patience, opened.response.chunk()).await {
-                Err(_) => return Err(until.passed(patience, self.idle_timeout).into()),
+            let wait_until = until.or_idle(self.idle_timeout);
+            match timeout_at(wait_until, opened.response.chunk()).await {
+                Err(_) => return Err(until.timeout_error(wait_until, self.idle_timeout).into()),
                 Ok(Err(error)) => return Err(ModelError::Unavailable(cause(&error)).into()),
                 Ok(Ok(None)) => break,
                 Ok(Ok(Some(bytes))) => all.extend_from_slice(&bytes),
@@ -226,42 +230,42 @@ impl Caller {
             }
         }
         serde_json::from_slice(&all)
-            .map_err(|error| ModelError::Garbled(format!("it is not JSON: {error}")).into())
+            .map_err(|error| ModelError::InvalidResponse(format!("it is not JSON: {error}")).into())
     }
 
-    /// Providers like to repeat keys in what they say about them.
-    pub(crate) fn clean(&self, error: ModelError) -> ModelError {
-        let clean = |text: String| {
+    /// Providers sometimes repeat keys in error messages.
+    pub(crate) fn redact(&self, error: ModelError) -> ModelError {
+        let redact = |text: String| {
             let known = self.secrets.iter().filter(|secret| secret.len() >= 8);
             known.fold(text, |text, secret| text.replace(secret.as_str(), "…"))
         };
         match error {
-            ModelError::Refused { status, message } => {
-                ModelError::Refused { status, message: clean(message) }
+            ModelError::Rejected { status, message } => {
+                ModelError::Rejected { status, message: redact(message) }
             }
             ModelError::RateLimited { message, retry_after } => {
-                ModelError::RateLimited { message: clean(message), retry_after }
+                ModelError::RateLimited { message: redact(message), retry_after }
             }
-            ModelError::Unavailable(text) => ModelError::Unavailable(clean(text)),
-            ModelError::Garbled(text) => ModelError::Garbled(clean(text)),
+            ModelError::Unavailable(text) => ModelError::Unavailable(redact(text)),
+            ModelError::InvalidResponse(text) => ModelError::InvalidResponse(redact(text)),
             other => other,
         }
     }
 }
 
-/// What an answer other than success says; as much of it as comes in time.
-async fn refused(
+/// Reads an error response, as much of it as arrives in time.
+async fn read_error(
     mut response: Response,
-    patience: Instant,
+    wait_until: Instant,
     retry_after: Option<Duration>,
 ) -> ModelError {
     let status = response.status().as_u16();
     let mut body = Vec::new();
     while body.len() < ERROR_BYTES_MAX
-        && let Ok(Ok(Some(bytes))) = timeout_at(patience, response.chunk()).await
+        && let Ok(Ok(Some(bytes))) = timeout_at(wait_until, response.chunk()).await
     {
         body.extend_from_slice(&bytes);
     }
     body.truncate(ERROR_BYTES_MAX);
-    refusal::from_status(status, &String::from_utf8_lossy(&body), retry_after)
+    provider_error::from_status(status, &String::from_utf8_lossy(&body), retry_after)
 }

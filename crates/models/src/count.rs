@@ -1,9 +1,9 @@
-//! How many tokens a request has: the provider's count where there is one, a real tokenizer otherwise.
+//! Counts the tokens of a request: with the provider's endpoint where there is one, else with a tokenizer.
 //!
-//! Invariant: a provider's count is that of the request as it would be sent. The tokenizer is OpenAI's
-//! `o200k_base`, loaded when it is first asked; for other models its count is near, not exact.
+//! Invariant: a provider counts the request as it would be sent. The tokenizer is OpenAI's `o200k_base`, loaded
+//! on first use; for other models its count is approximate.
 
-use crate::wires::{self, Ask};
+use crate::wires::{self, PreparedRequest};
 use crate::{Model, ModelError, ModelRequest, ModelSettings, ProviderKind, presets, scripted};
 use greenroom_protocol::api::models::{CountTokensParams, ModelMessage};
 use greenroom_protocol::{ContentElement, MessageContent, Role};
@@ -12,16 +12,16 @@ use std::sync::LazyLock;
 use tiktoken::CoreBpe;
 use tokio::time::Instant;
 
-/// What OpenAI's models put around every message, around a name and in front of the answer.
+/// OpenAI's overhead per message, per name and before the response.
 const PER_MESSAGE: u64 = 3;
 const PER_NAME: u64 = 1;
-const BEFORE_ANSWER: u64 = 3;
+const PER_RESPONSE: u64 = 3;
 /// An image of 1024 × 1024 pixels in full detail, as OpenAI counts it.
 const PER_IMAGE: u64 = 765;
-/// Other media, whose length nobody has measured: about a page, or a minute.
+/// An estimate for other media: about a page, or a minute.
 const PER_MEDIA: u64 = 1_500;
 
-/// About 25 MB once it is loaded.
+/// Takes about 25 MB once loaded.
 static TOKENIZER: LazyLock<CoreBpe> = LazyLock::new(tiktoken::encoding::o200k_base);
 
 impl Model {
@@ -36,36 +36,38 @@ impl Model {
             let request = ModelRequest { messages, ..ModelRequest::default() };
             return Ok(scripted::request_tokens(&request) + text);
         }
-        if let Some(question) = Question::of(self.settings()) {
+        if let Some(endpoint) = CountEndpoint::of(self.settings()) {
             let text = params.text.clone().map(|text| ModelMessage::text(Role::User, text));
             messages.extend(text);
             let request = ModelRequest { messages, ..ModelRequest::default() };
-            let (url, body) = question.ask(self.settings(), &request)?;
-            match self.caller()?.json(&url, &body, deadline).await {
-                Ok(answer) => return question.read(&answer),
-                // It speaks the wire and has no counter.
-                Err(ModelError::Refused { status: 404 | 405 | 501, .. }) => {}
+            let (url, body) = endpoint.request(self.settings(), &request)?;
+            match self.provider_client()?.json(&url, &body, deadline).await {
+                Ok(response) => return endpoint.read(&response),
+                // It speaks the wire but has no count endpoint.
+                Err(ModelError::Rejected { status: 404 | 405 | 501, .. }) => {}
                 Err(error) => return Err(error),
             }
-            return counted(request.messages, None).await;
+            return count_locally(request.messages, None).await;
         }
-        counted(messages, params.text.clone()).await
+        count_locally(messages, params.text.clone()).await
     }
 }
 
-/// Counting takes time: loading the table a tenth of a second, long texts more.
-async fn counted(messages: Vec<ModelMessage>, text: Option<String>) -> Result<u64, ModelError> {
+/// On a blocking thread: loading the table takes a tenth of a second, long texts take longer.
+async fn count_locally(
+    messages: Vec<ModelMessage>,
+    text: Option<String>,
+) -> Result<u64, ModelError> {
     let count = tokio::task::spawn_blocking(move || {
         let mut count = text.as_deref().map_or(0, text_tokens);
         if !messages.is_empty() {
-            count += messages.iter().map(message_tokens).sum::<u64>() + BEFORE_ANSWER;
+            count += messages.iter().map(message_tokens).sum::<u64>() + PER_RESPONSE;
         }
         count
     });
     count.await.map_err(|error| ModelError::Unavailable(error.to_string()))
 }
 
-/// Tokens of a text alone.
 pub fn text_tokens(text: &str) -> u64 {
     u64::try_from(TOKENIZER.count(text)).unwrap_or(u64::MAX)
 }
@@ -92,14 +94,14 @@ fn part_tokens(part: &ContentElement) -> u64 {
     }
 }
 
-/// How a provider is asked to count.
+/// The count endpoint of a provider.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Question {
+enum CountEndpoint {
     Anthropic,
     Gemini,
 }
 
-impl Question {
+impl CountEndpoint {
     fn of(settings: &ModelSettings) -> Option<Self> {
         match settings.provider {
             ProviderKind::Anthropic => Some(Self::Anthropic),
@@ -108,13 +110,13 @@ impl Question {
         }
     }
 
-    fn ask(
+    fn request(
         self,
         settings: &ModelSettings,
         request: &ModelRequest,
     ) -> Result<(String, Value), ModelError> {
         let base = presets::base_url(settings)?;
-        let whole = wires::request(&Ask::new(settings, request)?)?.body;
+        let whole = wires::request(&PreparedRequest::new(settings, request)?)?.body;
         let keep = |keys: &[&str]| -> Value {
             let fields = whole.as_object().into_iter().flatten();
             let fields = fields.filter(|(name, _)| keys.contains(&name.as_str()));
@@ -136,13 +138,13 @@ impl Question {
         }
     }
 
-    fn read(self, answer: &Value) -> Result<u64, ModelError> {
+    fn read(self, response: &Value) -> Result<u64, ModelError> {
         let count = match self {
-            Self::Anthropic => answer.get("input_tokens"),
-            Self::Gemini => answer.get("totalTokens"),
+            Self::Anthropic => response.get("input_tokens"),
+            Self::Gemini => response.get("totalTokens"),
         };
         let count = count.and_then(Value::as_u64);
-        count.ok_or_else(|| ModelError::Garbled("it has no count".to_owned()))
+        count.ok_or_else(|| ModelError::InvalidResponse("it contains no count".to_owned()))
     }
 }
 
@@ -153,7 +155,7 @@ mod tests {
 
     /// Counts that OpenAI publishes for `o200k_base`.
     #[test]
-    fn texts_have_the_tokens_that_openai_says() {
+    fn token_counts_match_openai() {
         for (text, tokens) in [
             ("", 0),
             ("antidisestablishmentarianism", 6),
@@ -163,18 +165,18 @@ mod tests {
         ] {
             assert_eq!(text_tokens(text), tokens, "{text}");
         }
-        // A special token in a text is a text.
+        // A special token in a text is plain text.
         assert!(text_tokens("<|endoftext|>") > 1);
     }
 
     #[test]
-    fn a_text_that_is_one_endless_word_is_counted_too() {
+    fn one_very_long_word_is_counted() {
         assert!(text_tokens(&"a".repeat(300_000)) > 1_000);
         assert!(text_tokens(&" ".repeat(300_000)) > 100);
     }
 
     #[test]
-    fn messages_have_a_frame_and_images_an_estimate() {
+    fn messages_have_overhead_and_images_an_estimate() {
         let text = ModelMessage::text(Role::User, "2 + 2 = 4");
         assert_eq!(message_tokens(&text), 3 + 7);
         let image = ContentElement::Image(MediaElement::default());
@@ -187,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn providers_that_count_are_asked_with_the_request_as_it_would_be_sent() {
+    fn count_endpoints_get_the_request_as_it_would_be_sent() {
         let request = ModelRequest {
             messages: vec![
                 ModelMessage::text(Role::System, "be brief"),
@@ -197,13 +199,13 @@ mod tests {
         };
         let mut anthropic = ModelSettings::new("m", ProviderKind::Anthropic, "claude-x");
         anthropic.base_url = Some("https://h".to_owned());
-        let (url, body) = Question::Anthropic.ask(&anthropic, &request).unwrap();
+        let (url, body) = CountEndpoint::Anthropic.request(&anthropic, &request).unwrap();
         assert_eq!(url, "https://h/v1/messages/count_tokens");
         let keys: Vec<&str> = body.as_object().unwrap().keys().map(String::as_str).collect();
         assert_eq!(keys, ["messages", "model", "system"]);
         let mut gemini = ModelSettings::new("m", ProviderKind::Gemini, "gemini-x");
         gemini.base_url = Some("https://h".to_owned());
-        let (url, body) = Question::Gemini.ask(&gemini, &request).unwrap();
+        let (url, body) = CountEndpoint::Gemini.request(&gemini, &request).unwrap();
         assert_eq!(url, "https://h/v1beta/models/gemini-x:countTokens");
         let expected = json!({"generateContentRequest": {
             "model": "models/gemini-x",
@@ -211,8 +213,8 @@ mod tests {
             "systemInstruction": {"parts": [{"text": "be brief"}]},
         }});
         assert_eq!(body, expected);
-        assert_eq!(Question::Anthropic.read(&json!({"input_tokens": 14})), Ok(14));
-        assert_eq!(Question::Gemini.read(&json!({"totalTokens": 31})), Ok(31));
-        assert!(Question::Gemini.read(&json!({})).is_err());
+        assert_eq!(CountEndpoint::Anthropic.read(&json!({"input_tokens": 14})), Ok(14));
+        assert_eq!(CountEndpoint::Gemini.read(&json!({"totalTokens": 31})), Ok(31));
+        assert!(CountEndpoint::Gemini.read(&json!({})).is_err());
     }
 }

@@ -1,7 +1,7 @@
-//! Vectors of texts, from whoever makes them.
+//! Embeddings.
 //!
-//! Invariant: one vector per input, in the order of the inputs, all of one length and of finite numbers; an
-//! answer that is otherwise is an error.
+//! Invariant: one vector per input, in input order, all of one length and finite; any other response is an
+//! error.
 
 use crate::options::Options;
 use crate::{Model, ModelError, ModelSettings, ProviderKind, presets, scripted};
@@ -13,12 +13,12 @@ use tokio::time::Instant;
 pub(crate) const INPUTS_MAX: usize = 4096;
 pub(crate) const INPUT_BYTES_MAX: usize = 16 * 1024 * 1024;
 
-/// How many texts a wire takes at once.
+/// Most texts per request.
 const OPENAI_BATCH: usize = 1024;
 const GEMINI_BATCH: usize = 100;
 const COHERE_BATCH: usize = 96;
 
-/// The shapes in which texts are sent and vectors come back.
+/// Request and response formats.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Shape {
     OpenAi,
@@ -28,7 +28,7 @@ enum Shape {
 }
 
 impl Model {
-    /// The vectors, and the usage where the provider tells it.
+    /// The vectors, and the usage if the provider reports it.
     pub async fn embed(
         &self,
         params: &ModelEmbedParams,
@@ -46,7 +46,7 @@ impl Model {
         let mut tokens = Some(0_u64);
         for batch in params.inputs.chunks(shape.batch()) {
             let body = shape.body(self.settings(), batch)?;
-            let answer = self.caller()?.json(&url, &body, deadline).await?;
+            let answer = self.provider_client()?.json(&url, &body, deadline).await?;
             vectors.extend(shape.read(&answer, batch.len())?);
             tokens = tokens.zip(shape.tokens(&answer)).map(|(sum, more)| sum.saturating_add(more));
         }
@@ -56,20 +56,20 @@ impl Model {
     }
 }
 
-/// Too much at once is refused before anything is sent.
+/// Rejects oversized input before anything is sent.
 pub(crate) fn check_size<'a>(
     texts: impl Iterator<Item = &'a String> + Clone,
 ) -> Result<(), ModelError> {
     let (count, bytes) = (texts.clone().count(), texts.map(String::len).sum::<usize>());
     match count > INPUTS_MAX || bytes > INPUT_BYTES_MAX {
         true => Err(ModelError::InvalidRequest(format!(
-            "{count} texts of {bytes} bytes are too many: up to {INPUTS_MAX} texts of {INPUT_BYTES_MAX} bytes"
+            "{count} texts with {bytes} bytes exceed the limit of {INPUTS_MAX} texts and {INPUT_BYTES_MAX} bytes"
         ))),
         false => Ok(()),
     }
 }
 
-/// The usage of calls that put nothing out.
+/// The usage of a call without output.
 pub(crate) fn input_usage(tokens: u64) -> Object {
     let fields = [("input_tokens", tokens), ("output_tokens", 0), ("total_tokens", tokens)];
     fields.into_iter().map(|(name, count)| (name.to_owned(), count.into())).collect()
@@ -87,7 +87,7 @@ fn shape(settings: &ModelSettings) -> Result<Shape, ModelError> {
     }
 }
 
-/// Cohere's own API, not the one of it that is like OpenAI's.
+/// Cohere's native API, not its OpenAI-compatible one.
 fn is_cohere(settings: &ModelSettings) -> bool {
     let base = settings.base_url.as_deref().unwrap_or_default().trim_end_matches('/');
     settings.provider_name == "cohere" && base.ends_with("/v2")
@@ -129,36 +129,38 @@ impl Shape {
                 let name = format!("models/{}", model.trim_start_matches("models/"));
                 let requests = texts.iter().map(|text| {
                     let mut one = json!({"model": name, "content": {"parts": [{"text": text}]}});
-                    one.as_object_mut().into_iter().for_each(|one| options.lay_rest_over(one));
+                    one.as_object_mut().into_iter().for_each(|one| options.merge_rest_into(one));
                     one
                 });
                 return Ok(json!({"requests": requests.collect::<Vec<_>>()}));
             }
         };
-        body.as_object_mut().into_iter().for_each(|body| options.lay_rest_over(body));
+        body.as_object_mut().into_iter().for_each(|body| options.merge_rest_into(body));
         Ok(body)
     }
 
-    fn read(self, answer: &Value, wanted: usize) -> Result<Vec<Vec<f32>>, ModelError> {
+    fn read(self, answer: &Value, expected: usize) -> Result<Vec<Vec<f32>>, ModelError> {
         let list = match self {
             Self::OpenAi => answer.get("data"),
             Self::Gemini | Self::Ollama => answer.get("embeddings"),
             Self::Cohere => answer.pointer("/embeddings/float"),
         };
-        let list = list.and_then(Value::as_array).ok_or_else(|| garbled("it has no vectors"))?;
-        if list.len() != wanted {
-            let text = format!("{} vectors came for {wanted} texts", list.len());
-            return Err(ModelError::Garbled(text));
+        let list = list
+            .and_then(Value::as_array)
+            .ok_or_else(|| invalid_response("it contains no vectors"))?;
+        if list.len() != expected {
+            let text = format!("{} vectors for {expected} texts", list.len());
+            return Err(ModelError::InvalidResponse(text));
         }
-        let mut vectors = vec![Vec::new(); wanted];
+        let mut vectors = vec![Vec::new(); expected];
         for (at, item) in list.iter().enumerate() {
             let (at, values) = match self {
-                Self::OpenAi => (place(item, at)?, item.get("embedding")),
+                Self::OpenAi => (index_of(item, at)?, item.get("embedding")),
                 Self::Gemini => (at, item.get("values")),
                 Self::Ollama | Self::Cohere => (at, Some(item)),
             };
             let slot = vectors.get_mut(at).filter(|slot| slot.is_empty());
-            let slot = slot.ok_or_else(|| garbled("its vectors are numbered wrongly"))?;
+            let slot = slot.ok_or_else(|| invalid_response("its vectors have wrong indexes"))?;
             *slot = vector(values)?;
         }
         Ok(vectors)
@@ -177,24 +179,24 @@ impl Shape {
     }
 }
 
-/// Where a vector belongs; as it stands when it is not numbered.
-fn place(item: &Value, at: usize) -> Result<usize, ModelError> {
+/// The index of a vector; its position if it has none.
+fn index_of(item: &Value, at: usize) -> Result<usize, ModelError> {
     match item.get("index") {
         None => Ok(at),
         Some(index) => {
             let index = index.as_u64().and_then(|index| usize::try_from(index).ok());
-            index.ok_or_else(|| garbled("its vectors are numbered wrongly"))
+            index.ok_or_else(|| invalid_response("its vectors have wrong indexes"))
         }
     }
 }
 
 fn vector(values: Option<&Value>) -> Result<Vec<f32>, ModelError> {
     let values = values.and_then(Value::as_array).filter(|values| !values.is_empty());
-    let values = values.ok_or_else(|| garbled("a vector is empty"))?;
+    let values = values.ok_or_else(|| invalid_response("a vector is empty"))?;
     let numbers = values.iter().map(|value| {
-        // Narrower than what JSON can hold; what does not fit is infinite and refused below.
+        // f32 is narrower than JSON numbers; what does not fit is infinite and rejected.
         let number = value.as_f64().map(|number| number as f32).filter(|number| number.is_finite());
-        number.ok_or_else(|| garbled("a vector holds something that is no number"))
+        number.ok_or_else(|| invalid_response("a vector contains something other than a number"))
     });
     numbers.collect()
 }
@@ -202,12 +204,12 @@ fn vector(values: Option<&Value>) -> Result<Vec<f32>, ModelError> {
 fn check_vectors(vectors: &[Vec<f32>]) -> Result<(), ModelError> {
     match vectors.windows(2).all(|pair| pair[0].len() == pair[1].len()) {
         true => Ok(()),
-        false => Err(garbled("its vectors are of different lengths")),
+        false => Err(invalid_response("its vectors have different lengths")),
     }
 }
 
-pub(crate) fn garbled(text: &str) -> ModelError {
-    ModelError::Garbled(text.to_owned())
+pub(crate) fn invalid_response(text: &str) -> ModelError {
+    ModelError::InvalidResponse(text.to_owned())
 }
 
 #[cfg(test)]
@@ -223,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn every_provider_is_asked_in_its_own_shape() {
+    fn every_provider_gets_its_own_format() {
         let texts = ["a".to_owned(), "b".to_owned()];
         let mut openai = settings("openai", "https://h/v1");
         openai.options.insert("dimensions".to_owned(), json!(64));
@@ -283,7 +285,7 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_with_wrong_counts_numbers_or_values_is_refused() {
+    fn a_response_with_wrong_counts_indexes_or_values_is_rejected() {
         for answer in [
             json!({}),
             json!({"data": [{"index": 0, "embedding": [1]}]}),
@@ -295,13 +297,13 @@ mod tests {
             json!({"data": [{"index": 0, "embedding": [1]}, {"index": 1, "embedding": [1e300]}]}),
         ] {
             let read = Shape::OpenAi.read(&answer, 2);
-            assert!(matches!(read, Err(ModelError::Garbled(_))), "{answer}");
+            assert!(matches!(read, Err(ModelError::InvalidResponse(_))), "{answer}");
         }
         assert!(check_vectors(&[vec![1.0], vec![1.0, 2.0]]).is_err());
     }
 
     #[test]
-    fn too_much_at_once_is_refused() {
+    fn oversized_input_is_rejected() {
         let many = vec![String::new(); INPUTS_MAX + 1];
         assert!(check_size(many.iter()).is_err());
         assert!(check_size([String::from("x")].iter()).is_ok());

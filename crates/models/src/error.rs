@@ -1,61 +1,63 @@
-//! Why a model did not answer, in words that a runner and an operator can act on.
+//! Model errors, worded for runners and operators.
 //!
-//! Invariant: no message holds a key or a header; texts of providers are cut short.
+//! Invariant: no message contains a key or a header; provider messages are truncated.
 
 use greenroom_protocol::{AgentAPIError, ErrorCode};
 use std::time::Duration;
 
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum ModelError {
-    /// The request cannot be put to this model.
+    /// The request is not possible with this model.
     #[error("{0}")]
     InvalidRequest(String),
-    /// The provider refused it: a wrong key, an unknown model, a request it does not like.
-    #[error("the provider answered {status}: {message}")]
-    Refused { status: u16, message: String },
-    /// Too many requests, here or at the provider.
-    #[error("the provider takes no more requests now: {message}")]
+    /// The provider rejected it: a wrong key, an unknown model, an invalid request.
+    #[error("the provider returned {status}: {message}")]
+    Rejected { status: u16, message: String },
+    /// Too many requests, by our own limit or the provider's.
+    #[error("rate limited: {message}")]
     RateLimited { message: String, retry_after: Option<Duration> },
-    /// It could not be reached, or broke off.
+    /// It could not be reached, or the connection broke.
     #[error("the provider cannot be reached: {0}")]
     Unavailable(String),
-    /// It answered with something that is none of its wire's.
-    #[error("the provider's answer cannot be read: {0}")]
-    Garbled(String),
-    #[error("the provider's answer is larger than {0} bytes")]
+    /// Its response does not follow the wire format.
+    #[error("invalid response from the provider: {0}")]
+    InvalidResponse(String),
+    #[error("the provider's response is larger than {0} bytes")]
     TooLarge(usize),
-    /// Nothing came for too long.
-    #[error("the provider was silent for {} s", .0.as_secs())]
-    Silent(Duration),
-    #[error("the run's time is up")]
+    /// Nothing arrived within the idle timeout.
+    #[error("the provider sent nothing for {} s", .0.as_secs())]
+    IdleTimeout(Duration),
+    #[error("the run's deadline has passed")]
     DeadlineExceeded,
-    #[error("`{0}` is not something this model does")]
+    #[error("this model does not support `{0}`")]
     Unsupported(&'static str),
 }
 
 impl ModelError {
     /// Whether the same request may succeed later.
-    pub fn is_passing(&self) -> bool {
+    pub fn is_transient(&self) -> bool {
         matches!(
             self,
-            Self::RateLimited { .. } | Self::Unavailable(_) | Self::Silent(_) | Self::Garbled(_)
-        ) || matches!(self, Self::Refused { status, .. } if *status >= 500)
+            Self::RateLimited { .. }
+                | Self::Unavailable(_)
+                | Self::IdleTimeout(_)
+                | Self::InvalidResponse(_)
+        ) || matches!(self, Self::Rejected { status, .. } if *status >= 500)
     }
 
-    /// Whether the provider, or the way to it, is to blame.
-    pub fn is_providers(&self) -> bool {
+    /// Whether the provider or the connection to it caused the error.
+    pub fn is_provider_error(&self) -> bool {
         match self {
             Self::InvalidRequest(_) | Self::DeadlineExceeded | Self::Unsupported(_) => false,
-            Self::Refused { .. }
+            Self::Rejected { .. }
             | Self::RateLimited { .. }
             | Self::Unavailable(_)
-            | Self::Garbled(_)
+            | Self::InvalidResponse(_)
             | Self::TooLarge(_)
-            | Self::Silent(_) => true,
+            | Self::IdleTimeout(_) => true,
         }
     }
 
-    /// As the call is answered that asked for it.
     pub fn to_api(&self) -> AgentAPIError {
         let code = match self {
             Self::InvalidRequest(_) | Self::Unsupported(_) => ErrorCode::InvalidArgument,
@@ -65,14 +67,14 @@ impl ModelError {
             _ => ErrorCode::RuntimeError,
         };
         let mut error = AgentAPIError::new(code, self.to_string());
-        if let Self::Refused { status, .. } = self {
+        if let Self::Rejected { status, .. } = self {
             error = error.detail("status", *status);
         }
         if let Self::RateLimited { retry_after: Some(after), .. } = self {
             let after_ms = u64::try_from(after.as_millis()).unwrap_or(u64::MAX);
             error = error.detail("retry_after_ms", after_ms);
         }
-        match self.is_passing() {
+        match self.is_transient() {
             true => error.retryable(),
             false => error,
         }

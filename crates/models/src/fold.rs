@@ -1,7 +1,7 @@
-//! The fold of a stream: its items become the segments of one answer.
+//! Folds stream items to the segments of one response.
 //!
-//! Invariant: segments stand in the order in which they began. Opaque data of a provider (`media` items of the
-//! kind `reasoning`) close the reasoning in front of them; where there is none they stand alone.
+//! Invariant: segments are in the order in which they started. Opaque provider data (`media` items of type
+//! `reasoning`) is attached to the preceding reasoning, or stands alone if there is none.
 
 use greenroom_protocol::Object;
 use greenroom_protocol::api::models::{ModelStreamItem, ModelToolCall, ProviderResponse};
@@ -12,7 +12,7 @@ use std::collections::HashMap;
 #[derive(Debug, Default)]
 pub struct Fold {
     segments: Vec<Object>,
-    /// Where the segment of a call stands.
+    /// Index of a call's segment.
     calls: HashMap<String, usize>,
     usage: Option<Object>,
     finish_reason: Option<String>,
@@ -33,7 +33,7 @@ impl Fold {
                     name: name.clone(),
                     args: Value::Null,
                     args_text: None,
-                    args_error: Some("the call was never finished".to_owned()),
+                    args_error: Some("the call is incomplete".to_owned()),
                 };
                 self.put_call(&call);
             }
@@ -45,7 +45,7 @@ impl Fold {
         }
     }
 
-    /// `metadata` is what is known beside the items, e.g. `ModelStream::metadata`.
+    /// `metadata`: see `ModelStream::metadata`.
     pub fn finish(self, mut metadata: Object) -> ProviderResponse {
         if let Some(reason) = self.finish_reason {
             metadata.insert("finish_reason".to_owned(), reason.into());
@@ -109,7 +109,7 @@ mod tests {
     }
 
     #[test]
-    fn deltas_of_one_kind_become_one_segment_and_calls_stand_where_they_began() {
+    fn deltas_of_one_kind_become_one_segment_and_calls_keep_their_order() {
         let answer = folded(json!([
             {"type": "reasoning_delta", "text": "Let me "},
             {"type": "reasoning_delta", "text": "see."},
@@ -139,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn data_closes_a_reasoning_and_stands_alone_without_one() {
+    fn data_is_attached_to_reasoning_or_stands_alone() {
         let answer = folded(json!([
             {"type": "reasoning_delta", "text": "one"},
             {"type": "media", "segment": {"type": "reasoning", "data": "1"}},
@@ -160,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn a_call_that_was_never_finished_is_no_call_to_execute() {
+    fn an_incomplete_call_has_an_error() {
         let answer = folded(json!([{"type": "tool_call_start", "id": "a", "name": "rm"}]));
         assert_eq!(
             answer["segments"],

@@ -1,7 +1,7 @@
-//! Model providers in one shape: a request goes in, a stream of items comes out, and its fold is the answer.
+//! Model providers behind one interface: a request in, a stream of items out.
 //!
-//! Invariant: whatever a provider sends, a stream ends with exactly one finish or one error; nothing is sent
-//! a second time once a part of the answer has gone out.
+//! Invariant: a stream ends with exactly one finish or one error, whatever a provider sends; a request is not
+//! repeated once a part of its response was emitted.
 
 mod assembly;
 mod client;
@@ -15,7 +15,7 @@ mod names;
 mod options;
 pub mod presets;
 pub mod price;
-mod refusal;
+mod provider_error;
 mod request;
 mod rerank;
 pub mod scripted;

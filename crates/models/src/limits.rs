@@ -1,6 +1,6 @@
-//! How many requests one key may have under way, and how many it may begin in a minute.
+//! Concurrency and rate limits of one API key.
 //!
-//! Invariant: whoever waits does so inside its deadline; what does not fit in it is refused at once.
+//! Invariant: a request waits within its deadline; one that cannot start in time is rejected at once.
 
 use crate::ModelError;
 use std::collections::VecDeque;
@@ -17,7 +17,7 @@ pub(crate) struct Limits {
     rate: Option<Rate>,
 }
 
-/// A request that is under way; dropping it makes room.
+/// A request in progress; dropping it frees its slot.
 #[derive(Debug)]
 pub(crate) struct Slot {
     _permit: Option<OwnedSemaphorePermit>,
@@ -26,24 +26,24 @@ pub(crate) struct Slot {
 #[derive(Debug)]
 struct Rate {
     per_minute: usize,
-    /// When the last of them began or will begin, the earliest first.
-    begun: Mutex<VecDeque<Instant>>,
+    /// Start times of recent and reserved requests, earliest first.
+    starts: Mutex<VecDeque<Instant>>,
 }
 
 impl Limits {
     pub(crate) fn new(max_concurrent: Option<u32>, requests_per_minute: Option<u32>) -> Self {
         let size = |number: u32| usize::try_from(number.max(1)).unwrap_or(usize::MAX);
         let slots = |number| Arc::new(Semaphore::new(size(number).min(Semaphore::MAX_PERMITS)));
-        let rate = |number| Rate { per_minute: size(number), begun: Mutex::default() };
+        let rate = |number| Rate { per_minute: size(number), starts: Mutex::default() };
         Self { slots: max_concurrent.map(slots), rate: requests_per_minute.map(rate) }
     }
 
-    pub(crate) async fn enter(&self, deadline: Instant) -> Result<Slot, ModelError> {
+    pub(crate) async fn acquire(&self, deadline: Instant) -> Result<Slot, ModelError> {
         let permit = match &self.slots {
             None => None,
             Some(slots) => match timeout_at(deadline, Arc::clone(slots).acquire_owned()).await {
                 Ok(permit) => permit.ok(),
-                Err(_) => return Err(refused("all requests that it may have are under way", None)),
+                Err(_) => return Err(rate_limited("all concurrent requests are in use", None)),
             },
         };
         if let Some(rate) = &self.rate {
@@ -54,24 +54,24 @@ impl Limits {
 }
 
 impl Rate {
-    /// The moment at which one more may begin.
+    /// The time at which one more request may start.
     fn reserve(&self, deadline: Instant) -> Result<Instant, ModelError> {
         let now = Instant::now();
-        let mut begun = self.begun.lock().unwrap_or_else(PoisonError::into_inner);
-        while begun.front().is_some_and(|first| *first + MINUTE <= now) {
-            begun.pop_front();
+        let mut starts = self.starts.lock().unwrap_or_else(PoisonError::into_inner);
+        while starts.front().is_some_and(|first| *first + MINUTE <= now) {
+            starts.pop_front();
         }
-        let free = begun.len().checked_sub(self.per_minute).map(|at| begun[at] + MINUTE);
+        let free = starts.len().checked_sub(self.per_minute).map(|at| starts[at] + MINUTE);
         let at = free.map_or(now, |free| free.max(now));
         if at > deadline {
-            return Err(refused("its requests of this minute are used up", Some(at - now)));
+            return Err(rate_limited("the requests per minute are used up", Some(at - now)));
         }
-        begun.push_back(at);
+        starts.push_back(at);
         Ok(at)
     }
 }
 
-fn refused(message: &str, retry_after: Option<Duration>) -> ModelError {
+fn rate_limited(message: &str, retry_after: Option<Duration>) -> ModelError {
     ModelError::RateLimited { message: message.to_owned(), retry_after }
 }
 
@@ -84,33 +84,33 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn no_more_than_the_limit_are_under_way_and_waiting_ends_with_the_deadline() {
+    async fn concurrency_is_limited_and_waiting_ends_at_the_deadline() {
         let limits = Limits::new(Some(2), None);
-        let first = limits.enter(after(1)).await.unwrap();
-        let _second = limits.enter(after(1)).await.unwrap();
-        let begun = Instant::now();
-        assert!(matches!(limits.enter(after(3)).await, Err(ModelError::RateLimited { .. })));
-        assert_eq!(begun.elapsed(), Duration::from_secs(3));
+        let first = limits.acquire(after(1)).await.unwrap();
+        let _second = limits.acquire(after(1)).await.unwrap();
+        let starts = Instant::now();
+        assert!(matches!(limits.acquire(after(3)).await, Err(ModelError::RateLimited { .. })));
+        assert_eq!(starts.elapsed(), Duration::from_secs(3));
         drop(first);
-        assert!(limits.enter(after(1)).await.is_ok());
+        assert!(limits.acquire(after(1)).await.is_ok());
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_minute_begins_with_each_request_and_what_does_not_fit_is_refused_at_once() {
+    async fn the_rate_is_a_sliding_minute_and_late_requests_are_rejected_at_once() {
         let limits = Limits::new(None, Some(2));
-        let begun = Instant::now();
-        limits.enter(after(1)).await.unwrap();
+        let starts = Instant::now();
+        limits.acquire(after(1)).await.unwrap();
         tokio::time::advance(Duration::from_secs(10)).await;
-        limits.enter(after(1)).await.unwrap();
-        let error = limits.enter(after(5)).await.unwrap_err();
+        limits.acquire(after(1)).await.unwrap();
+        let error = limits.acquire(after(5)).await.unwrap_err();
         let wait = Some(Duration::from_secs(50));
         assert!(
             matches!(error, ModelError::RateLimited { retry_after, .. } if retry_after == wait)
         );
-        assert_eq!(begun.elapsed(), Duration::from_secs(10), "nobody waited");
-        limits.enter(after(55)).await.unwrap();
-        assert_eq!(begun.elapsed(), MINUTE);
-        limits.enter(after(55)).await.unwrap();
-        assert_eq!(begun.elapsed(), MINUTE + Duration::from_secs(10));
+        assert_eq!(starts.elapsed(), Duration::from_secs(10), "nobody waited");
+        limits.acquire(after(55)).await.unwrap();
+        assert_eq!(starts.elapsed(), MINUTE);
+        limits.acquire(after(55)).await.unwrap();
+        assert_eq!(starts.elapsed(), MINUTE + Duration::from_secs(10));
     }
 }

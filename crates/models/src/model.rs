@@ -1,13 +1,13 @@
 //! One configured model, and all of them.
 //!
-//! Invariant: models with the same address and key share their limits; a stream ends with exactly one finish or
-//! one error.
+//! Invariant: models with the same URL and key share their limits; a stream ends with exactly one finish or one
+//! error.
 
 use crate::assembly::Assembly;
-use crate::client::{self, Answer, Caller};
+use crate::client::{self, ProviderClient, ResponseStream};
 use crate::limits::Limits;
 use crate::scripted::{self, Script};
-use crate::wires::{self, Ask};
+use crate::wires::{self, PreparedRequest};
 use crate::{Fold, ModelError, ModelRequest, ModelSettings, ProviderKind, presets};
 use futures_util::StreamExt;
 use futures_util::stream::BoxStream;
@@ -19,21 +19,20 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use tokio::time::{Instant, timeout_at};
 
-/// A model that can be asked.
 #[derive(Debug)]
 pub struct Model {
     settings: ModelSettings,
-    way: Way,
+    backend: Backend,
 }
 
 #[derive(Debug)]
-enum Way {
-    Network(Arc<Caller>),
+enum Backend {
+    Network(Arc<ProviderClient>),
     Scripted(Arc<Script>),
 }
 
 impl Model {
-    /// A model by itself; those of one configuration come from `Models`, where they share limits.
+    /// A model with limits of its own; `Models` shares limits between models.
     pub fn new(settings: ModelSettings) -> Result<Self, ModelError> {
         let limits = Limits::new(settings.max_concurrent, settings.requests_per_minute);
         Self::build(settings, Arc::new(limits), &mut Clients::default())
@@ -44,8 +43,8 @@ impl Model {
         limits: Arc<Limits>,
         clients: &mut Clients,
     ) -> Result<Self, ModelError> {
-        let way = match settings.provider {
-            ProviderKind::Scripted => Way::Scripted(Arc::new(script(&settings)?)),
+        let backend = match settings.provider {
+            ProviderKind::Scripted => Backend::Scripted(Arc::new(script(&settings)?)),
             _ => {
                 let outgoing = client::outgoing(&settings);
                 let base = presets::base_url(&settings)?;
@@ -56,18 +55,17 @@ impl Model {
                     ))
                 })?;
                 let client = clients.get(&outgoing)?;
-                Way::Network(Arc::new(Caller::new(&settings, client, limits)?))
+                Backend::Network(Arc::new(ProviderClient::new(&settings, client, limits)?))
             }
         };
-        Ok(Self { settings, way })
+        Ok(Self { settings, backend })
     }
 
     pub fn settings(&self) -> &ModelSettings {
         &self.settings
     }
 
-    /// Where its provider is: scheme, host and port, and nothing that may hold a key. A scripted model is
-    /// nowhere.
+    /// Scheme, host and port of its provider, without anything that may contain a key; `None` if scripted.
     pub fn address(&self) -> Option<String> {
         if self.script().is_some() {
             return None;
@@ -76,34 +74,35 @@ impl Model {
         Some(reqwest::Url::parse(&base).ok()?.origin().ascii_serialization())
     }
 
-    /// Asks, and waits for the beginning of the answer.
+    /// Sends a request and waits for the first item.
     pub async fn stream(
         &self,
         request: ModelRequest,
         deadline: Instant,
     ) -> Result<ModelStream, ModelError> {
-        let source = match &self.way {
-            Way::Scripted(script) => {
+        let source = match &self.backend {
+            Backend::Scripted(script) => {
                 let until = deadline.min(Instant::now() + self.settings.timeout);
                 let idle = self.settings.idle_timeout;
                 let items = scripted::stream(Arc::clone(script), request, idle).boxed();
                 Source::Scripted(Some(items), until)
             }
-            Way::Network(caller) => {
-                let until = caller.until(deadline);
-                let ask = Ask::new(&self.settings, &request)?;
-                let wire = wires::request(&ask)?;
-                let names = ask.names;
+            Backend::Network(provider_client) => {
+                let until = provider_client.call_deadline(deadline);
+                let prepared = PreparedRequest::new(&self.settings, &request)?;
+                let wire = wires::request(&prepared)?;
+                let names = prepared.names;
                 let assembly = || Assembly::new(&request, names.clone(), seed());
                 let provider = self.settings.provider;
-                let answer = Answer::begin(caller, provider, wire, until, assembly).await?;
-                Source::Network(Box::new(answer))
+                let stream =
+                    ResponseStream::open(provider_client, provider, wire, until, assembly).await?;
+                Source::Network(Box::new(stream))
             }
         };
         Ok(ModelStream { source, model: self.settings.name.clone() })
     }
 
-    /// The whole answer: the fold of the stream.
+    /// The complete response: the folded stream.
     pub async fn invoke(
         &self,
         request: ModelRequest,
@@ -117,18 +116,18 @@ impl Model {
         Ok(fold.finish(stream.metadata()))
     }
 
-    /// For requests beside chat: the way to the provider, unless there is none.
-    pub(crate) fn caller(&self) -> Result<&Caller, ModelError> {
-        match &self.way {
-            Way::Network(caller) => Ok(caller),
-            Way::Scripted(_) => Err(ModelError::Unsupported("network")),
+    /// For requests other than chat; an error for scripted models.
+    pub(crate) fn provider_client(&self) -> Result<&ProviderClient, ModelError> {
+        match &self.backend {
+            Backend::Network(provider_client) => Ok(provider_client),
+            Backend::Scripted(_) => Err(ModelError::Unsupported("network")),
         }
     }
 
     pub(crate) fn script(&self) -> Option<&Script> {
-        match &self.way {
-            Way::Scripted(script) => Some(script),
-            Way::Network(_) => None,
+        match &self.backend {
+            Backend::Scripted(script) => Some(script),
+            Backend::Network(_) => None,
         }
     }
 }
@@ -143,7 +142,7 @@ fn script(settings: &ModelSettings) -> Result<Script, ModelError> {
     }
 }
 
-/// In front of ids that are made here; other answers make others.
+/// A random prefix of generated ids.
 fn seed() -> String {
     let mut bytes = [0; 6];
     match getrandom::fill(&mut bytes) {
@@ -152,23 +151,23 @@ fn seed() -> String {
     }
 }
 
-/// The items of one answer. Dropping it ends the request.
+/// The items of one response. Dropping it cancels the request.
 pub struct ModelStream {
     source: Source,
     model: String,
 }
 
 enum Source {
-    Network(Box<Answer>),
-    /// Gone after its end.
+    Network(Box<ResponseStream>),
+    /// `None` after its end.
     Scripted(Option<BoxStream<'static, Result<ModelStreamItem, ModelError>>>, Instant),
 }
 
 impl ModelStream {
-    /// The next item; after a finish or an error none.
+    /// The next item; `None` after a finish or an error.
     pub async fn next(&mut self) -> Option<Result<ModelStreamItem, ModelError>> {
         match &mut self.source {
-            Source::Network(answer) => answer.next().await,
+            Source::Network(stream) => stream.next().await,
             Source::Scripted(items, until) => {
                 let next = timeout_at(*until, items.as_mut()?.next()).await;
                 let next = next.unwrap_or(Some(Err(ModelError::DeadlineExceeded)));
@@ -180,11 +179,11 @@ impl ModelStream {
         }
     }
 
-    /// What is known of the answer beside its items, for `Fold::finish`: `model`, and what the provider called
-    /// the model, the answer and the reason to stop. Complete after the last item.
+    /// Metadata for `Fold::finish`: `model`, and the provider's names of model, response and finish reason. Complete
+    /// after the last item.
     pub fn metadata(&self) -> Object {
         let mut metadata = match &self.source {
-            Source::Network(answer) => answer.about().clone(),
+            Source::Network(stream) => stream.metadata().clone(),
             Source::Scripted(..) => Object::new(),
         };
         metadata.insert("model".to_owned(), self.model.clone().into());
@@ -196,19 +195,19 @@ impl ModelStream {
 #[derive(Debug, Default)]
 pub struct Models {
     by_name: BTreeMap<String, Arc<Model>>,
-    /// In the order in which they are configured.
+    /// In configured order.
     order: Vec<String>,
 }
 
 impl Models {
     pub fn new(all: Vec<ModelSettings>) -> Result<Self, ModelError> {
-        let mut tightest: HashMap<(String, String), (Option<u32>, Option<u32>)> = HashMap::new();
+        let mut strictest: HashMap<(String, String), (Option<u32>, Option<u32>)> = HashMap::new();
         for settings in &all {
-            let (concurrent, rate) = tightest.entry(key(settings)).or_default();
-            *concurrent = least(*concurrent, settings.max_concurrent);
-            *rate = least(*rate, settings.requests_per_minute);
+            let (concurrent, rate) = strictest.entry(key(settings)).or_default();
+            *concurrent = smaller(*concurrent, settings.max_concurrent);
+            *rate = smaller(*rate, settings.requests_per_minute);
         }
-        let limits: HashMap<_, _> = tightest
+        let limits: HashMap<_, _> = strictest
             .into_iter()
             .map(|(key, (concurrent, rate))| (key, Arc::new(Limits::new(concurrent, rate))))
             .collect();
@@ -227,13 +226,13 @@ impl Models {
         self.by_name.get(name).cloned()
     }
 
-    /// In the order in which they are configured.
+    /// In configured order.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         self.order.iter().map(String::as_str)
     }
 }
 
-/// What a provider counts requests by.
+/// What a provider applies its limits to.
 fn key(settings: &ModelSettings) -> (String, String) {
     let base = presets::base_url(settings).unwrap_or_else(|_| settings.name.clone());
     let base = base.split('?').next().unwrap_or_default().to_owned();
@@ -241,11 +240,11 @@ fn key(settings: &ModelSettings) -> (String, String) {
     (base, key.unwrap_or_default())
 }
 
-fn least(one: Option<u32>, other: Option<u32>) -> Option<u32> {
+fn smaller(one: Option<u32>, other: Option<u32>) -> Option<u32> {
     one.into_iter().chain(other).min()
 }
 
-/// HTTP clients, one for all that reach the outside in the same way.
+/// HTTP clients by connection settings.
 #[derive(Default)]
 struct Clients(HashMap<Outgoing, Client>);
 
@@ -256,7 +255,7 @@ impl Clients {
         }
         let client = outgoing.build().map_err(|error| {
             let cause = greenroom_outgoing::cause(&error);
-            ModelError::InvalidRequest(format!("no HTTP client can be made: {cause}"))
+            ModelError::InvalidRequest(format!("cannot create an HTTP client: {cause}"))
         })?;
         self.0.insert(outgoing.clone(), client.clone());
         Ok(client)

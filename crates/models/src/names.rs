@@ -1,14 +1,13 @@
-//! Names of tools as every API takes them (`^[a-zA-Z_][a-zA-Z0-9_-]{0,63}$`), and back.
+//! Tool names in the form that every API accepts (`^[a-zA-Z_][a-zA-Z0-9_-]{0,63}$`), and back.
 //!
 //! Invariant: two tools never share a name on the wire, and the name of a tool does not depend on the order of
-//! the others, so that a provider's prompt cache holds.
+//! the others, so that prompt caches stay valid.
 
 use sha2::{Digest, Sha256};
 use std::collections::{BTreeMap, BTreeSet};
 
 const NAME_BYTES_MAX: usize = 64;
 
-/// The names of one request, in both directions.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct Names {
     to_wire: BTreeMap<String, String>,
@@ -18,21 +17,23 @@ pub(crate) struct Names {
 impl Names {
     pub(crate) fn new<'a>(names: impl IntoIterator<Item = &'a str>) -> Self {
         let names: BTreeSet<&str> = names.into_iter().collect();
-        let mut wishes: BTreeMap<String, usize> = BTreeMap::new();
+        let mut candidates: BTreeMap<String, usize> = BTreeMap::new();
         for name in &names {
-            *wishes.entry(mangled(name)).or_default() += 1;
+            *candidates.entry(mangled(name)).or_default() += 1;
         }
         let mut this = Self::default();
         for name in &names {
-            let wish = mangled(name);
-            let alone = wishes.get(&wish) == Some(&1);
-            let wire = match *name == wish || alone {
-                true => wish,
-                // A tool may be named like another's hash on purpose: the next hash is taken then.
+            let candidate = mangled(name);
+            let is_unique = candidates.get(&candidate) == Some(&1);
+            let wire = match *name == candidate || is_unique {
+                true => candidate,
+                // Another tool may be named like this hash on purpose: then the next hash is tried.
                 false => (0u32..)
-                    .map(|salt| with_hash(&wish, &format!("{name}{salt}")))
-                    .find(|wire| !wishes.contains_key(wire) && !this.originals.contains_key(wire))
-                    .unwrap_or(wish),
+                    .map(|salt| with_hash(&candidate, &format!("{name}{salt}")))
+                    .find(|wire| {
+                        !candidates.contains_key(wire) && !this.originals.contains_key(wire)
+                    })
+                    .unwrap_or(candidate),
             };
             this.originals.insert(wire.clone(), (*name).to_owned());
             this.to_wire.insert((*name).to_owned(), wire);
@@ -44,7 +45,7 @@ impl Names {
         self.to_wire.get(name).cloned().unwrap_or_else(|| mangled(name))
     }
 
-    /// A name that was never offered comes back as the model wrote it.
+    /// An unknown name is returned as the model wrote it.
     pub(crate) fn original(&self, wire: &str) -> String {
         self.originals.get(wire).cloned().unwrap_or_else(|| wire.to_owned())
     }
@@ -78,7 +79,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn refused_characters_are_replaced_and_come_back() {
+    fn invalid_characters_are_replaced_and_restored() {
         let names = Names::new(["fs.read", "server/tool", "plain-name_1", "9lives", "日历"]);
         for (name, wire) in [
             ("fs.read", "fs_read"),
@@ -94,7 +95,7 @@ mod tests {
     }
 
     #[test]
-    fn names_that_would_collide_get_a_hash_and_a_plain_one_keeps_its_own() {
+    fn colliding_names_get_a_hash_and_a_valid_name_is_kept() {
         let names = Names::new(["fs.read", "fs/read", "fs_read"]);
         assert_eq!(names.to_wire("fs_read"), "fs_read");
         let (dot, slash) = (names.to_wire("fs.read"), names.to_wire("fs/read"));
@@ -105,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn a_tool_named_like_the_hash_of_another_takes_no_calls_from_it() {
+    fn a_tool_named_like_the_hash_of_another_gets_only_its_own_calls() {
         let hashed = Names::new(["fs.read", "fs/read"]).to_wire("fs.read");
         let names = Names::new(["fs.read", "fs/read", hashed.as_str()]);
         assert_eq!(names.original(&names.to_wire("fs.read")), "fs.read");
@@ -113,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn long_names_that_differ_at_the_end_only_stay_apart() {
+    fn long_names_that_differ_at_the_end_stay_distinct() {
         let (a, b) = (format!("{}a", "x".repeat(80)), format!("{}b", "x".repeat(80)));
         let names = Names::new([a.as_str(), b.as_str()]);
         assert_ne!(names.to_wire(&a), names.to_wire(&b));
@@ -122,7 +123,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn every_set_of_names_is_reversible_and_fit(
+        fn every_set_of_names_is_reversible_and_valid(
             list in proptest::collection::btree_set("[a-b./é_-]{0,6}|[a.]{60,70}", 0..12)
         ) {
             let names = Names::new(list.iter().map(String::as_str));

@@ -1,14 +1,14 @@
-//! The options of a request, read once for all wires.
+//! The options of a request, parsed once for all wires.
 //!
-//! Invariant: the caller's win over those of the configuration; what we do not know goes to the provider as it
-//! is, but never over what a request is made of.
+//! Invariant: the caller's options override the configured ones; unknown options are passed to the provider, but
+//! never override the fields that build a request.
 
 use crate::ModelError;
 use greenroom_protocol::Object;
 use serde_json::{Number, Value};
 
-/// What a request is made of.
-const OURS: [&str; 15] = [
+/// Fields that options must not override.
+const RESERVED: [&str; 15] = [
     "model",
     "messages",
     "input",
@@ -18,7 +18,7 @@ const OURS: [&str; 15] = [
     "system",
     "systemInstruction",
     "system_instruction",
-    // What an answer may cost, and that it is told.
+    // Cost and usage reporting.
     "stream_options",
     "n",
     "max_completion_tokens",
@@ -33,14 +33,14 @@ pub(crate) struct Options {
     pub(crate) top_p: Option<Number>,
     pub(crate) max_tokens: Option<u64>,
     pub(crate) stop: Vec<String>,
-    /// Best effort everywhere; wires without it leave it out.
+    /// Best effort; omitted by wires without it.
     pub(crate) seed: Option<Number>,
     pub(crate) tool_choice: Option<ToolChoice>,
     pub(crate) parallel_tool_calls: Option<bool>,
     pub(crate) response_format: Option<ResponseFormat>,
     pub(crate) reasoning: Option<Reasoning>,
     pub(crate) cache: Cache,
-    /// For the provider's body, as it is.
+    /// Unknown options, passed to the provider's body.
     pub(crate) rest: Object,
 }
 
@@ -93,9 +93,9 @@ impl Effort {
 }
 
 impl Options {
-    pub(crate) fn new(configured: &Object, asked: &Object) -> Result<Self, ModelError> {
+    pub(crate) fn new(configured: &Object, requested: &Object) -> Result<Self, ModelError> {
         let mut all = configured.clone();
-        all.extend(asked.clone());
+        all.extend(requested.clone());
         let mut this = Self::default();
         for (name, value) in all.into_iter().filter(|(_, value)| !value.is_null()) {
             this.set(&name, value)?;
@@ -105,16 +105,16 @@ impl Options {
 
     fn set(&mut self, name: &str, value: Value) -> Result<(), ModelError> {
         let wrong = |expected: &str| {
-            ModelError::InvalidRequest(format!("the option `{name}` is not {expected}"))
+            ModelError::InvalidRequest(format!("the option `{name}` must be {expected}"))
         };
         match name {
             "temperature" => self.temperature = Some(number(value).ok_or(wrong("a number"))?),
             "top_p" => self.top_p = Some(number(value).ok_or(wrong("a number"))?),
             "seed" => self.seed = Some(number(value).ok_or(wrong("a number"))?),
             "max_tokens" => {
-                self.max_tokens = Some(value.as_u64().ok_or(wrong("a whole number"))?);
+                self.max_tokens = Some(value.as_u64().ok_or(wrong("an integer"))?);
             }
-            "stop" => self.stop = texts(value).ok_or(wrong("a text or a list of texts"))?,
+            "stop" => self.stop = texts(value).ok_or(wrong("a string or a list of strings"))?,
             "parallel_tool_calls" => {
                 self.parallel_tool_calls = Some(value.as_bool().ok_or(wrong("true or false"))?);
             }
@@ -141,10 +141,10 @@ impl Options {
                     _ => return Err(wrong("auto or off")),
                 };
             }
-            _ if OURS.contains(&name) => {}
+            _ if RESERVED.contains(&name) => {}
             _ => {
                 let value = match value {
-                    // Ollama's own options; how much is put out is not for them to say.
+                    // Ollama's own options; the output limit is not among them.
                     Value::Object(mut inner) if name == "options" => {
                         inner.remove("num_predict");
                         Value::Object(inner)
@@ -157,11 +157,13 @@ impl Options {
         Ok(())
     }
 
-    /// Lays what we do not know over the body; objects are merged one level deep.
-    pub(crate) fn lay_rest_over(&self, body: &mut Object) {
+    /// Merges unknown options into the body; objects are merged one level deep.
+    pub(crate) fn merge_rest_into(&self, body: &mut Object) {
         for (name, value) in &self.rest {
             match (body.get_mut(name), value) {
-                (Some(Value::Object(had)), Value::Object(more)) => had.extend(more.clone()),
+                (Some(Value::Object(existing)), Value::Object(more)) => {
+                    existing.extend(more.clone())
+                }
                 _ => {
                     body.insert(name.clone(), value.clone());
                 }
@@ -187,7 +189,7 @@ fn texts(value: Value) -> Option<Vec<String>> {
     }
 }
 
-/// Also as OpenAI writes a named one.
+/// Also in OpenAI's form.
 fn tool_choice(value: &Value) -> Option<ToolChoice> {
     match value.as_str() {
         Some("auto") => Some(ToolChoice::Auto),
@@ -201,7 +203,7 @@ fn tool_choice(value: &Value) -> Option<ToolChoice> {
     }
 }
 
-/// Also as OpenAI writes it.
+/// Also in OpenAI's form.
 fn response_format(value: &Value) -> Option<ResponseFormat> {
     match value.get("type")?.as_str()? {
         "json" | "json_object" => Some(ResponseFormat::Json),
@@ -242,7 +244,7 @@ mod tests {
     }
 
     #[test]
-    fn the_callers_options_win_and_null_takes_one_away() {
+    fn the_callers_options_win_and_null_removes_one() {
         let configured = object(json!({"temperature": 0.5, "seed": 7, "top_k": 3, "stop": "END"}));
         let asked = object(json!({"temperature": 1, "seed": null, "reasoning": "low"}));
         let options = Options::new(&configured, &asked).unwrap();
@@ -257,11 +259,11 @@ mod tests {
     }
 
     #[test]
-    fn what_a_request_is_made_of_cannot_be_laid_over() {
+    fn reserved_fields_cannot_be_overridden() {
         let asked = object(json!({"messages": [], "model": "x", "stream": false, "user": "u1"}));
         let options = Options::new(&Object::new(), &asked).unwrap();
         let mut body = object(json!({"model": "m", "messages": [1], "stream": true}));
-        options.lay_rest_over(&mut body);
+        options.merge_rest_into(&mut body);
         assert_eq!(
             Value::Object(body),
             json!({"model": "m", "messages": [1], "stream": true, "user": "u1"})
@@ -269,7 +271,7 @@ mod tests {
     }
 
     #[test]
-    fn a_wrong_option_is_named() {
+    fn an_invalid_option_is_named() {
         for (asked, message) in [
             (json!({"temperature": "hot"}), "the option `temperature` is not a number"),
             (

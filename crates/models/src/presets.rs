@@ -1,19 +1,18 @@
-//! Providers by name: the wire they speak, where they are, and where their key usually is.
+//! Known providers: wire, base URL and the usual environment variable of the key.
 //!
-//! Invariant: a name stands here once; what a user writes (`base_url`) wins over what stands here.
+//! Invariant: names are unique; a configured `base_url` overrides the preset.
 
 use crate::{ModelError, ModelSettings, ProviderKind};
 
-/// What is known of a provider.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Preset {
     pub name: &'static str,
     pub kind: ProviderKind,
-    /// None where the user has to say it.
+    /// `None` if the user must configure it.
     pub base_url: Option<&'static str>,
-    /// The environment variable that usually holds the key; none where none is needed.
+    /// The environment variable that usually contains the key; `None` if none is needed.
     pub key_env: Option<&'static str>,
-    /// Runs on one's own machine: without a `base_url` private addresses are meant.
+    /// Runs on the user's own machine: private addresses are allowed unless a `base_url` is configured.
     pub local: bool,
 }
 
@@ -92,10 +91,10 @@ const fn local(name: &'static str, kind: ProviderKind, base_url: &'static str) -
     Preset { name, kind, base_url: Some(base_url), key_env: None, local: true }
 }
 
-/// Azure's API of deployments wants its version in every address.
+/// Azure's deployments API needs a version in every URL.
 const AZURE_API_VERSION: &str = "2024-10-21";
 
-/// Where a model's wire begins: the path of a request is put behind it.
+/// The URL prefix of a model's requests.
 pub(crate) fn base_url(settings: &ModelSettings) -> Result<String, ModelError> {
     let by_kind = || PRESETS.iter().find(|preset| preset.kind == settings.provider);
     let known = find(&settings.provider_name)
@@ -108,7 +107,7 @@ pub(crate) fn base_url(settings: &ModelSettings) -> Result<String, ModelError> {
     let (path, query) = base.split_once('?').unwrap_or((base, ""));
     let mut path = path.trim_end_matches('/').to_owned();
     match settings.provider {
-        // As these providers' own programs are told: without the version.
+        // These providers' own clients take a base URL without the version.
         ProviderKind::Anthropic if !path.ends_with("/v1") => path.push_str("/v1"),
         ProviderKind::Gemini if !path.contains("/v1") => path.push_str("/v1beta"),
         _ => {}
@@ -127,7 +126,7 @@ pub(crate) fn base_url(settings: &ModelSettings) -> Result<String, ModelError> {
     })
 }
 
-/// Puts a path behind a base, in front of the base's query.
+/// Appends a path to a base URL, before its query.
 pub(crate) fn join(base: &str, path: &str) -> String {
     match (base.split_once('?'), path.split_once('?')) {
         (None, _) => format!("{base}{path}"),
@@ -149,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn every_name_is_found_and_stands_once() {
+    fn names_are_unique() {
         let mut names = NAMES.to_vec();
         assert!(names.iter().all(|name| find(name).is_some_and(|preset| preset.name == *name)));
         names.sort_unstable();
@@ -159,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn addresses_are_put_together_with_version_and_query() {
+    fn urls_are_joined_with_version_and_query() {
         for (provider, base, expected) in [
             ("groq", None, "https://api.groq.com/openai/v1/x"),
             ("openai", Some("http://127.0.0.1:1/v1/"), "http://127.0.0.1:1/v1/x"),

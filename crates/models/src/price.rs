@@ -1,18 +1,18 @@
-//! What a call costs, from its usage and the prices in the configuration.
+//! The cost of a call, from its usage and the configured prices.
 //!
-//! Invariant: unknown usage is unknown cost, never 0; a cost is never rounded down.
+//! Invariant: unknown usage means unknown cost, never 0; a cost is never rounded down.
 
 use crate::Price;
 use greenroom_protocol::Object;
 use serde_json::Value;
 
-/// What floating point adds to a whole number at most, in micro-dollars.
+/// Largest floating-point error, in micro-dollars.
 const NOISE: f64 = 1e-6;
 
-/// Millionths of a US dollar. None unless input and output are both known.
+/// Millionths of a US dollar. `None` unless input and output are both known.
 ///
-/// A price for a million tokens in dollars is the price of one token in micro-dollars. Cached input has its own
-/// price where one is given, else it costs what input costs.
+/// A price per million tokens in dollars is the price of one token in micro-dollars. Cached input without a price
+/// of its own costs as much as input.
 pub fn cost_micro(price: &Price, usage: &Object) -> Option<i64> {
     let count = |key: &str| usage.get(key).and_then(Value::as_u64);
     let (input, output) = (count("input_tokens")?, count("output_tokens")?);
@@ -23,7 +23,7 @@ pub fn cost_micro(price: &Price, usage: &Object) -> Option<i64> {
         + cached as f64 * price.cached_input.unwrap_or(price.input)
         + written as f64 * price.cache_write.unwrap_or(price.input)
         + output as f64 * price.output;
-    // A price that is no number, or a sum that nobody pays, saturates.
+    // NaN and overflows saturate.
     Some((cost - NOISE).ceil().max(0.0) as i64)
 }
 
@@ -56,7 +56,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_known_has_no_cost_and_fractions_count_as_one() {
+    fn unknown_usage_has_no_cost_and_fractions_round_up() {
         assert_eq!(cost(PRICE, json!({})), None);
         assert_eq!(cost(PRICE, json!({"total_tokens": 9})), None);
         assert_eq!(cost(PRICE, json!({"input_tokens": 9})), None);
@@ -67,7 +67,7 @@ mod tests {
     }
 
     #[test]
-    fn counts_that_contradict_each_other_harm_nothing() {
+    fn contradictory_counts_are_safe() {
         let usage = json!({
             "input_tokens": 10, "output_tokens": u64::MAX,
             "cached_input_tokens": 50, "cache_write_input_tokens": 50,

@@ -1,6 +1,6 @@
-//! One request to a model, as every wire gets it.
+//! A model request, independent of the wire.
 //!
-//! Invariant: media are here by value or by address, never by artifact; who asks is settled elsewhere.
+//! Invariant: media are inline or URLs, never artifacts; authorization happens elsewhere.
 
 use greenroom_protocol::Object;
 use greenroom_protocol::api::models::ModelMessage;
@@ -10,11 +10,11 @@ use serde_json::Value;
 pub struct ModelRequest {
     pub messages: Vec<ModelMessage>,
     pub tools: Vec<ToolSpec>,
-    /// The caller's options (`extra_args`), laid over those of the configuration.
+    /// The caller's options (`extra_args`), which override the configured ones.
     pub options: Object,
 }
 
-/// A tool that the model may ask for; the schema reaches it unchanged.
+/// A tool that the model may call; the schema is passed on unchanged.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ToolSpec {
     pub name: String,

@@ -1,8 +1,8 @@
-//! Documents in the order of their relevance, from endpoints of the shapes of Cohere, Jina and Voyage.
+//! Reranking with the API formats of Cohere, Jina and Voyage.
 //!
-//! Invariant: every document at most once, by its place in the request; best first; no more than asked for.
+//! Invariant: every document at most once, by its index in the request; best first; at most `top_k`.
 
-use crate::embed::{check_size, garbled, input_usage};
+use crate::embed::{check_size, input_usage, invalid_response};
 use crate::options::Options;
 use crate::{Model, ModelError, ModelSettings, ProviderKind, presets, scripted};
 use greenroom_protocol::Object;
@@ -12,14 +12,14 @@ use std::collections::BTreeSet;
 use tokio::time::Instant;
 
 impl Model {
-    /// The ranking, and the usage where the provider tells it.
+    /// The ranking, and the usage if the provider reports it.
     pub async fn rerank(
         &self,
         params: &ModelRerankParams,
         deadline: Instant,
     ) -> Result<(Vec<RankedDocument>, Option<Object>), ModelError> {
         check_size(params.documents.iter().chain([&params.query]))?;
-        let top = wanted(params);
+        let top = top_k(params);
         if self.script().is_some() {
             let ranked = scripted::rerank(&params.query, &params.documents, top);
             let documents = params.documents.iter().map(|document| scripted::tokens(document));
@@ -31,13 +31,13 @@ impl Model {
             return Ok((Vec::new(), None));
         }
         let body = body(self.settings(), params)?;
-        let answer = self.caller()?.json(&url, &body, deadline).await?;
+        let answer = self.provider_client()?.json(&url, &body, deadline).await?;
         let tokens = answer.pointer("/usage/total_tokens").and_then(Value::as_u64);
         Ok((read(&answer, params.documents.len(), top)?, tokens.map(input_usage)))
     }
 }
 
-fn wanted(params: &ModelRerankParams) -> usize {
+fn top_k(params: &ModelRerankParams) -> usize {
     let top = params.top_k.and_then(|top| usize::try_from(top).ok());
     top.unwrap_or(usize::MAX).min(params.documents.len())
 }
@@ -47,7 +47,7 @@ fn url(settings: &ModelSettings) -> Result<String, ModelError> {
         return Err(ModelError::Unsupported("rerank"));
     }
     let base = presets::base_url(settings)?;
-    // Cohere ranks in its own API only.
+    // Cohere reranks in its native API only.
     let base = match base.strip_suffix("/compatibility/v1") {
         Some(host) if settings.provider_name == "cohere" => format!("{host}/v2"),
         _ => base,
@@ -62,8 +62,8 @@ fn body(settings: &ModelSettings, params: &ModelRerankParams) -> Result<Value, M
     let voyage = settings.base_url.as_deref().is_some_and(|base| base.contains("voyageai"));
     let top = if voyage { "top_k" } else { "top_n" };
     if let Some(fields) = body.as_object_mut() {
-        fields.insert(top.to_owned(), wanted(params).into());
-        Options::new(&settings.options, &Object::new())?.lay_rest_over(fields);
+        fields.insert(top.to_owned(), top_k(params).into());
+        Options::new(&settings.options, &Object::new())?.merge_rest_into(fields);
     }
     Ok(body)
 }
@@ -71,7 +71,7 @@ fn body(settings: &ModelSettings, params: &ModelRerankParams) -> Result<Value, M
 /// `results` of Cohere and Jina, `data` of Voyage.
 fn read(answer: &Value, documents: usize, top: usize) -> Result<Vec<RankedDocument>, ModelError> {
     let list = answer.get("results").or(answer.get("data")).and_then(Value::as_array);
-    let list = list.ok_or_else(|| garbled("it has no results"))?;
+    let list = list.ok_or_else(|| invalid_response("it contains no results"))?;
     let mut seen = BTreeSet::new();
     let mut ranked = Vec::new();
     for item in list {
@@ -79,12 +79,12 @@ fn read(answer: &Value, documents: usize, top: usize) -> Result<Vec<RankedDocume
         let index = index.and_then(|index| u32::try_from(index).ok());
         let index = index.filter(|index| (*index as usize) < documents && seen.insert(*index));
         let index = index
-            .ok_or_else(|| garbled("it names a document that does not exist, or one twice"))?;
+            .ok_or_else(|| invalid_response("it contains an unknown or duplicate document"))?;
         let score = item.get("relevance_score").or(item.get("score")).and_then(Value::as_f64);
-        let relevance_score = score.ok_or_else(|| garbled("a document has no score"))?;
+        let relevance_score = score.ok_or_else(|| invalid_response("a document has no score"))?;
         ranked.push(RankedDocument { index, relevance_score });
     }
-    // Not everyone sorts; of equals the one that came first stays first.
+    // Some endpoints do not sort. The sort is stable.
     ranked.sort_by(|a, b| b.relevance_score.total_cmp(&a.relevance_score));
     ranked.truncate(top);
     Ok(ranked)
@@ -112,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn every_endpoint_is_asked_at_its_place_and_in_its_words() {
+    fn every_provider_gets_its_own_url_and_format() {
         let jina = settings("openai-compatible", Some("https://api.jina.ai/v1"));
         let voyage = settings("openai-compatible", Some("https://api.voyageai.com/v1"));
         assert_eq!(url(&jina).unwrap(), "https://api.jina.ai/v1/rerank");
@@ -128,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn rankings_are_sorted_and_cut() {
+    fn rankings_are_sorted_and_truncated() {
         let one = |index: u32, relevance_score: f64| RankedDocument { index, relevance_score };
         let jina = json!({"results": [
             {"index": 2, "relevance_score": 0.1, "document": {"text": "c"}},
@@ -142,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn a_ranking_of_what_was_not_sent_is_refused() {
+    fn a_ranking_of_unknown_documents_is_rejected() {
         for answer in [
             json!({"ranked": []}),
             json!({"results": [{"index": 3, "relevance_score": 1}]}),
@@ -150,7 +150,7 @@ mod tests {
             json!({"results": [{"index": 0, "relevance_score": 1}, {"index": 0, "relevance_score": 1}]}),
             json!({"results": [{"index": 0}]}),
         ] {
-            assert!(matches!(read(&answer, 3, 3), Err(ModelError::Garbled(_))), "{answer}");
+            assert!(matches!(read(&answer, 3, 3), Err(ModelError::InvalidResponse(_))), "{answer}");
         }
     }
 }

@@ -1,24 +1,24 @@
-//! A model without network: rules in a file say what it answers.
+//! A model without network: rules in a file determine its responses.
 //!
-//! Invariant: the same request gets the same answer, with the same ids. The two exceptions are asked for in the
-//! rules themselves: `times`, and the template `{{today}}`.
+//! Invariant: the same request gets the same response with the same ids, unless a rule uses `times` or the
+//! template `{{today}}`.
 
 pub(crate) mod day;
 mod facts;
 mod file;
 mod pieces;
 mod plan;
+mod readable;
 mod rule;
 mod sample;
 mod spoken;
-mod telling;
 mod template;
 #[cfg(test)]
 mod tests;
 mod vectors;
 
 pub use file::ScriptError;
-pub use plan::{Beat, Fault};
+pub use plan::{Fault, PlanStep};
 pub use vectors::{embed, request_tokens, rerank, tokens};
 
 use crate::{ModelError, ModelRequest};
@@ -29,18 +29,18 @@ use std::path::Path;
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, SystemTime};
 
-/// What the built-in model says, in the format that everyone else's scripts have.
+/// The built-in model, in the same format as user scripts.
 const BUILT_IN: &str = include_str!("scripted/built_in.toml");
 
-/// Rules, tried from the first to the last.
+/// Rules, tried in order.
 #[derive(Debug)]
 pub struct Script {
-    /// The built-in ones are read when they are first asked for: most hosts never do.
+    /// The built-in rules are parsed on first use: most hosts never use them.
     rules: OnceLock<Vec<Rule>>,
 }
 
 impl Script {
-    /// The model of a host that has no key: it says what it is, and shows a few things.
+    /// The model of a host without a key: it introduces itself and demonstrates a few features.
     pub fn built_in() -> Self {
         Self { rules: OnceLock::new() }
     }
@@ -53,8 +53,8 @@ impl Script {
         Ok(Self { rules: file::parse(text)?.into() })
     }
 
-    /// What is answered to a request, step by step. Only rules with `times` remember that they were asked.
-    pub fn plan(&self, request: &ModelRequest, now: SystemTime) -> Vec<Beat> {
+    /// The planned response to a request. Only rules with `times` keep state.
+    pub fn plan(&self, request: &ModelRequest, now: SystemTime) -> Vec<PlanStep> {
         plan::plan(self.rules(), request, now)
     }
 
@@ -66,25 +66,28 @@ impl Script {
     }
 }
 
-/// The answer as every provider gives it: items, then one finish or one error.
+/// The response as a stream of items, then one finish or one error.
 ///
-/// A script that falls silent is given up after `idle_timeout`, as a silent provider would be.
+/// A script that stays silent fails after `idle_timeout`, like a provider.
 pub fn stream(
     script: Arc<Script>,
     request: ModelRequest,
     idle_timeout: Duration,
 ) -> impl Stream<Item = Result<ModelStreamItem, ModelError>> + Send + 'static {
-    let beats = script.plan(&request, SystemTime::now()).into_iter();
-    stream::unfold(beats, move |mut beats| async move {
+    let plan = script.plan(&request, SystemTime::now()).into_iter();
+    stream::unfold(plan, move |mut plan| async move {
         loop {
-            match beats.next()? {
-                Beat::Item(item) => return Some((Ok(item), beats)),
-                Beat::Wait(time) if time > idle_timeout => {
+            match plan.next()? {
+                PlanStep::Item(item) => return Some((Ok(item), plan)),
+                PlanStep::Wait(time) if time > idle_timeout => {
                     tokio::time::sleep(idle_timeout).await;
-                    return Some((Err(ModelError::Silent(idle_timeout)), Vec::new().into_iter()));
+                    return Some((
+                        Err(ModelError::IdleTimeout(idle_timeout)),
+                        Vec::new().into_iter(),
+                    ));
                 }
-                Beat::Wait(time) => tokio::time::sleep(time).await,
-                Beat::Fault(fault) => {
+                PlanStep::Wait(time) => tokio::time::sleep(time).await,
+                PlanStep::Fault(fault) => {
                     if matches!(fault, Fault::Silence) {
                         tokio::time::sleep(idle_timeout).await;
                     }

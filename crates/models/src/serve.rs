@@ -1,11 +1,11 @@
-//! Scripts over HTTP, in the wires of the providers: what is asked is read, what is answered is written.
+//! Scripted models over HTTP, in the wire formats of the providers.
 //!
-//! Invariant: no sockets here; the same script gives the same answer in every wire, and a script's faults are
-//! faults of the connection: a status, an end in the middle, silence.
+//! Invariant: no sockets here; the same script gives the same response in every wire, and scripted faults are
+//! faults of the connection: a status, a closed connection, silence.
 
-mod answer;
 mod anthropic;
 mod chat;
+mod completion;
 mod gemini;
 mod json;
 mod ollama;
@@ -16,9 +16,9 @@ mod route;
 mod tests;
 
 use crate::ModelRequest;
-use crate::scripted::{Beat, Fault, Script, day};
-use answer::Answer;
+use crate::scripted::{Fault, PlanStep, Script, day};
 use bytes::Bytes;
+use completion::Completion;
 use futures_util::stream::{self, BoxStream, StreamExt};
 use greenroom_protocol::Object;
 use greenroom_protocol::api::models::ModelStreamItem;
@@ -28,7 +28,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-/// One request, read whole.
+/// A request with its complete body.
 #[derive(Debug)]
 pub struct Call<'a> {
     pub method: &'a str,
@@ -37,30 +37,29 @@ pub struct Call<'a> {
     pub body: &'a [u8],
 }
 
-/// What is to be done with the connection.
+/// How to respond.
 pub enum Reply {
     Whole {
         status: u16,
         retry_after: Option<Duration>,
         body: Bytes,
     },
-    /// Status 200, then piece by piece.
+    /// Status 200, then a stream.
     Stream {
         content_type: &'static str,
         pieces: BoxStream<'static, Result<Bytes, Cut>>,
     },
-    /// Closed without a word.
+    /// Close without a response.
     Cut,
-    /// Kept open without a word.
+    /// Stay open without a response.
     Silence,
 }
 
-/// The connection is to end here, in the middle of an answer.
+/// Close the connection here, in the middle of a response.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("the script cuts the connection")]
 pub struct Cut;
 
-/// The wires in which a model can be asked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Wire {
     OpenAiChat,
@@ -70,15 +69,15 @@ pub enum Wire {
     Ollama,
 }
 
-/// What a client asked for, read from its wire.
+/// A request, decoded from its wire.
 #[derive(Debug, Clone)]
-pub struct Asked {
+pub struct DecodedRequest {
     pub request: ModelRequest,
     pub model: String,
     pub streaming: Streaming,
-    /// Whether a stream tells its usage, where clients can choose.
+    /// Whether the client wants usage in streams, where it can choose.
     usage_wanted: bool,
-    /// Tools that the Responses wire keeps in namespaces: our name → (namespace, name).
+    /// Tools in namespaces of the Responses wire: our name → (namespace, name).
     namespaced: BTreeMap<String, (String, String)>,
     /// Tools of the Responses wire that take text instead of JSON.
     freeform: BTreeSet<String>,
@@ -88,46 +87,46 @@ pub struct Asked {
 pub enum Streaming {
     No,
     Events,
-    /// Gemini without `alt=sse`: one JSON array, piece by piece.
+    /// Gemini without `alt=sse`: one JSON array, streamed.
     Array,
 }
 
-/// Ids and times of one answer.
+/// Id and time of a response.
 #[derive(Debug, Clone)]
 struct Stamp {
     id: String,
     seconds: u64,
-    /// The same in RFC 3339.
+    /// In RFC 3339.
     time: String,
 }
 
-/// Writes items as one wire does.
+/// Encodes items for one wire.
 trait Encoder: Send {
     fn begin(&mut self, out: &mut String);
     fn item(&mut self, item: &ModelStreamItem, out: &mut String);
-    /// An error in the middle of a stream.
+    /// An error during a stream.
     fn error(&mut self, status: u16, message: &str, out: &mut String);
 }
 
-/// Answers one request. Waits as long as the script says.
+/// Responds to a request. Waits as scripted.
 pub async fn respond(script: &Arc<Script>, call: Call<'_>, now: SystemTime) -> Reply {
     let route = match route::find(&call) {
         Ok(route) => route,
         Err(problem) => return whole(problem.status, &problem.body(None), None),
     };
-    let (wire, asked) = match route {
-        Route::Model(wire, asked) => (wire, *asked),
+    let (wire, decoded) = match route {
+        Route::Model(wire, decoded) => (wire, *decoded),
         Route::Other(value) => return whole(200, &value, None),
     };
-    let beats = script.plan(&asked.request, now);
+    let plan = script.plan(&decoded.request, now);
     let stamp = stamp(&call, now);
-    match asked.streaming {
-        Streaming::No => answer_whole(wire, &asked, &stamp, beats).await,
-        _ => answer_stream(wire, asked, stamp, beats).await,
+    match decoded.streaming {
+        Streaming::No => respond_whole(wire, &decoded, &stamp, plan).await,
+        _ => respond_stream(wire, decoded, stamp, plan).await,
     }
 }
 
-/// A request that cannot be answered, as its wire says so.
+/// An invalid request.
 #[derive(Debug)]
 struct Problem {
     wire: Option<Wire>,
@@ -141,93 +140,108 @@ impl Problem {
     }
 }
 
-async fn answer_whole(wire: Wire, asked: &Asked, stamp: &Stamp, beats: Vec<Beat>) -> Reply {
-    let mut answer = Answer::default();
-    for beat in beats {
-        match beat {
-            Beat::Wait(time) => tokio::time::sleep(time).await,
-            Beat::Item(item) => answer.push(&item),
-            Beat::Fault(Fault::Cut) if answer.is_empty() => return Reply::Cut,
-            Beat::Fault(Fault::Cut) => return half(&body(wire, asked, stamp, &answer)),
-            Beat::Fault(Fault::Silence) => return Reply::Silence,
-            Beat::Fault(Fault::Garbage(text)) => {
+async fn respond_whole(
+    wire: Wire,
+    decoded: &DecodedRequest,
+    stamp: &Stamp,
+    plan: Vec<PlanStep>,
+) -> Reply {
+    let mut completion = Completion::default();
+    for step in plan {
+        match step {
+            PlanStep::Wait(time) => tokio::time::sleep(time).await,
+            PlanStep::Item(item) => completion.push(&item),
+            PlanStep::Fault(Fault::Cut) if completion.is_empty() => return Reply::Cut,
+            PlanStep::Fault(Fault::Cut) => return half(&body(wire, decoded, stamp, &completion)),
+            PlanStep::Fault(Fault::Silence) => return Reply::Silence,
+            PlanStep::Fault(Fault::Garbage(text)) => {
                 return Reply::Whole { status: 200, retry_after: None, body: text.into() };
             }
-            Beat::Fault(Fault::Status { status, message, retry_after }) => {
+            PlanStep::Fault(Fault::Status { status, message, retry_after }) => {
                 return whole(status, &error_body(wire, status, &message), retry_after);
             }
         }
     }
-    whole(200, &body(wire, asked, stamp, &answer), None)
+    whole(200, &body(wire, decoded, stamp, &completion), None)
 }
 
-async fn answer_stream(wire: Wire, asked: Asked, stamp: Stamp, beats: Vec<Beat>) -> Reply {
-    let beats: VecDeque<Beat> = beats.into();
-    let first = beats.iter().find(|beat| !matches!(beat, Beat::Wait(_)));
-    if let Some(Beat::Fault(_)) = first {
-        // Nothing has gone out: the fault is that of the whole answer.
-        return answer_whole(wire, &asked, &stamp, beats.into()).await;
+async fn respond_stream(
+    wire: Wire,
+    decoded: DecodedRequest,
+    stamp: Stamp,
+    plan: Vec<PlanStep>,
+) -> Reply {
+    let plan: VecDeque<PlanStep> = plan.into();
+    let first = plan.iter().find(|step| !matches!(step, PlanStep::Wait(_)));
+    if let Some(PlanStep::Fault(_)) = first {
+        // Nothing was sent yet: the fault applies to the whole response.
+        return respond_whole(wire, &decoded, &stamp, plan.into()).await;
     }
-    let usage = beats.iter().find_map(|beat| match beat {
-        Beat::Item(ModelStreamItem::Usage(usage)) => Some(usage.clone()),
+    let usage = plan.iter().find_map(|step| match step {
+        PlanStep::Item(ModelStreamItem::Usage(usage)) => Some(usage.clone()),
         _ => None,
     });
-    let content_type = match (wire, asked.streaming) {
+    let content_type = match (wire, decoded.streaming) {
         (Wire::Ollama, _) => "application/x-ndjson",
         (_, Streaming::Array) => "application/json",
         _ => "text/event-stream",
     };
-    let mut encoder = encoder(wire, asked, stamp, usage);
+    let mut encoder = encoder(wire, decoded, stamp, usage);
     let mut begun = String::new();
     encoder.begin(&mut begun);
     let begun = (!begun.is_empty()).then(|| Ok(Bytes::from(begun)));
-    let pieces = stream::iter(begun).chain(pieces(encoder, beats)).boxed();
+    let pieces = stream::iter(begun).chain(pieces(encoder, plan)).boxed();
     Reply::Stream { content_type, pieces }
 }
 
 fn pieces(
     encoder: Box<dyn Encoder>,
-    beats: VecDeque<Beat>,
+    plan: VecDeque<PlanStep>,
 ) -> impl stream::Stream<Item = Result<Bytes, Cut>> + Send {
-    stream::unfold((encoder, beats), |(mut encoder, mut beats)| async move {
+    stream::unfold((encoder, plan), |(mut encoder, mut plan)| async move {
         loop {
             let mut out = String::new();
-            match beats.pop_front()? {
-                Beat::Wait(time) => tokio::time::sleep(time).await,
-                Beat::Item(item) => encoder.item(&item, &mut out),
-                Beat::Fault(Fault::Silence) => std::future::pending().await,
-                Beat::Fault(Fault::Cut) => {
+            match plan.pop_front()? {
+                PlanStep::Wait(time) => tokio::time::sleep(time).await,
+                PlanStep::Item(item) => encoder.item(&item, &mut out),
+                PlanStep::Fault(Fault::Silence) => std::future::pending().await,
+                PlanStep::Fault(Fault::Cut) => {
                     return Some((cut().await, (encoder, VecDeque::new())));
                 }
-                Beat::Fault(Fault::Garbage(text)) => out = format!("data: {text}\n\n"),
-                Beat::Fault(Fault::Status { status, message, .. }) => {
+                PlanStep::Fault(Fault::Garbage(text)) => out = format!("data: {text}\n\n"),
+                PlanStep::Fault(Fault::Status { status, message, .. }) => {
                     encoder.error(status, &message, &mut out);
                 }
             }
             if !out.is_empty() {
-                return Some((Ok(Bytes::from(out)), (encoder, beats)));
+                return Some((Ok(Bytes::from(out)), (encoder, plan)));
             }
         }
     })
 }
 
-fn encoder(wire: Wire, asked: Asked, stamp: Stamp, usage: Option<Object>) -> Box<dyn Encoder> {
+fn encoder(
+    wire: Wire,
+    decoded: DecodedRequest,
+    stamp: Stamp,
+    usage: Option<Object>,
+) -> Box<dyn Encoder> {
     match wire {
-        Wire::OpenAiChat => Box::new(chat::Stream::new(asked, stamp)),
-        Wire::OpenAiResponses => Box::new(responses::Stream::new(asked, stamp)),
-        Wire::Anthropic => Box::new(anthropic::Stream::new(asked, stamp, usage)),
-        Wire::Gemini => Box::new(gemini::Stream::new(asked, stamp)),
-        Wire::Ollama => Box::new(ollama::Stream::new(asked, stamp)),
+        Wire::OpenAiChat => Box::new(chat::Stream::new(decoded, stamp)),
+        Wire::OpenAiResponses => Box::new(responses::Stream::new(decoded, stamp)),
+        Wire::Anthropic => Box::new(anthropic::Stream::new(decoded, stamp, usage)),
+        Wire::Gemini => Box::new(gemini::Stream::new(decoded, stamp)),
+        Wire::Ollama => Box::new(ollama::Stream::new(decoded, stamp)),
     }
 }
 
-fn body(wire: Wire, asked: &Asked, stamp: &Stamp, answer: &Answer) -> Value {
+fn body(wire: Wire, decoded: &DecodedRequest, stamp: &Stamp, completion: &Completion) -> Value {
     match wire {
-        Wire::OpenAiChat => chat::body(asked, stamp, answer),
-        Wire::OpenAiResponses => responses::body(asked, stamp, answer),
-        Wire::Anthropic => anthropic::body(asked, stamp, answer),
-        Wire::Gemini => gemini::body(asked, stamp, answer),
-        Wire::Ollama => ollama::body(asked, stamp, answer),
+        Wire::OpenAiChat => chat::body(decoded, stamp, completion),
+        Wire::OpenAiResponses => responses::body(decoded, stamp, completion),
+        Wire::Anthropic => anthropic::body(decoded, stamp, completion),
+        Wire::Gemini => gemini::body(decoded, stamp, completion),
+        Wire::Ollama => ollama::body(decoded, stamp, completion),
     }
 }
 
@@ -244,13 +258,13 @@ fn whole(status: u16, body: &Value, retry_after: Option<Duration>) -> Reply {
     Reply::Whole { status, retry_after, body: body.to_string().into() }
 }
 
-/// The end in the middle, once what stands before it could be written.
+/// Closes the connection after what precedes was written.
 async fn cut() -> Result<Bytes, Cut> {
     tokio::task::yield_now().await;
     Err(Cut)
 }
 
-/// An answer of which half arrives.
+/// Half of a response.
 fn half(body: &Value) -> Reply {
     let text = body.to_string().into_bytes();
     let half = Bytes::copy_from_slice(&text[..text.len() / 2]);

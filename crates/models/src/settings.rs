@@ -1,6 +1,6 @@
 //! `[models.NAME]` as plain values.
 //!
-//! Invariant: a key is never printed; two entries with the same address and key share their limits.
+//! Invariant: a key is never printed; two entries with the same URL and key share their limits.
 
 pub use greenroom_config::{ModelKind as Kind, Price};
 use greenroom_protocol::Object;
@@ -10,42 +10,42 @@ use std::time::Duration;
 
 #[derive(Debug, Clone, PartialEq)]
 pub struct ModelSettings {
-    /// The name in the configuration: the model's id for runners.
+    /// The name in the configuration, which is the model id for runners.
     pub name: String,
     pub provider: ProviderKind,
-    /// As the user wrote the provider, e.g. `groq`.
+    /// The provider as configured, e.g. `groq`.
     pub provider_name: String,
-    /// The provider's own name of the model.
+    /// The provider's name of the model.
     pub model: String,
-    /// Without it that of the provider.
+    /// Default: the provider's.
     pub base_url: Option<String>,
     pub api_key: Option<Secret>,
     pub headers: BTreeMap<String, Secret>,
     pub proxy: Option<String>,
     pub allow_private: bool,
-    /// For the whole of an answer; the run's deadline also counts.
+    /// For a complete response; the run's deadline also applies.
     pub timeout: Duration,
-    /// Between two pieces of an answer.
+    /// Between two pieces of a response.
     pub idle_timeout: Duration,
     pub retries: u32,
     pub max_concurrent: Option<u32>,
     pub requests_per_minute: Option<u32>,
-    /// Options of every request, below the caller's.
+    /// Default options, overridden by the caller's.
     pub options: Object,
     pub price: Option<Price>,
     pub context_window: Option<u64>,
     pub max_output_tokens: Option<u64>,
-    /// Whether the model takes tools by the wire; told to runners, not known without it.
+    /// Whether the model supports tool calls natively; passed to runners. Unknown if `None`.
     pub tool_calling: Option<bool>,
     pub kind: Kind,
-    /// Rules of a scripted model; without it the built-in ones.
+    /// Rules of a scripted model; default: the built-in ones.
     pub script: Option<PathBuf>,
 }
 
-/// The wire that a provider speaks.
+/// The wire format of a provider.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum ProviderKind {
-    /// Chat completions, of OpenAI and of everyone who speaks the same.
+    /// Chat completions of OpenAI and compatible providers.
     OpenAiChat,
     OpenAiResponses,
     Anthropic,
@@ -55,7 +55,7 @@ pub enum ProviderKind {
     Scripted,
 }
 
-/// A value that does not print itself.
+/// A value that `Debug` does not print.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub struct Secret(String);
 
@@ -76,7 +76,7 @@ impl std::fmt::Debug for Secret {
 }
 
 impl ModelSettings {
-    /// A model of which only the name, the wire and the provider's own name are known.
+    /// Settings with defaults.
     pub fn new(name: &str, provider: ProviderKind, model: &str) -> Self {
         Self {
             name: name.to_owned(),

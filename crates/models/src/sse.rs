@@ -1,15 +1,15 @@
-//! Bytes of an answer, in whatever pieces they come, cut into events: server-sent events or one JSON per line.
+//! Splits a response to events, either server-sent events or one JSON value per line.
 //!
-//! Invariant: where the pieces are cut makes no difference; no event is larger than `EVENT_BYTES_MAX`.
+//! Invariant: chunk boundaries make no difference; no event is larger than `EVENT_BYTES_MAX`.
 
 use crate::ModelError;
 
-/// For one line, and for the data of one event.
+/// Limit for one line, and for the data of one event.
 pub(crate) const EVENT_BYTES_MAX: usize = 8 * 1024 * 1024;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Framing {
-    /// `text/event-stream`; only the data of an event counts, as every wire repeats its type there.
+    /// `text/event-stream`; only `data` is used, because every wire repeats the event type in it.
     Sse,
     /// One JSON value per line.
     Lines,
@@ -21,9 +21,9 @@ pub(crate) enum Framing {
 pub(crate) struct Splitter {
     framing: Framing,
     line: Vec<u8>,
-    /// Of the event that is being read; none before its first `data` line.
+    /// Data of the current event; `None` before its first `data` line.
     data: Option<String>,
-    /// The last byte was the first half of a line end of two.
+    /// The last byte was a CR, which a LF may follow.
     after_cr: bool,
     at_start: bool,
 }
@@ -33,7 +33,7 @@ impl Splitter {
         Self { framing, line: Vec::new(), data: None, after_cr: false, at_start: true }
     }
 
-    /// Takes some bytes; events that they complete are put behind `events`.
+    /// Consumes bytes; appends the events that they complete.
     pub(crate) fn push(
         &mut self,
         mut bytes: &[u8],
@@ -56,7 +56,7 @@ impl Splitter {
         self.extend(bytes)
     }
 
-    /// The answer is over: what was not closed by a line end counts as if it had been.
+    /// The end of the response also ends an unterminated line.
     pub(crate) fn finish(&mut self, events: &mut Vec<String>) -> Result<(), ModelError> {
         if !self.line.is_empty() {
             self.line_ended(events)?;
@@ -84,7 +84,7 @@ impl Splitter {
     fn line_ended(&mut self, events: &mut Vec<String>) -> Result<(), ModelError> {
         let line = std::mem::take(&mut self.line);
         let mut line = std::str::from_utf8(&line)
-            .map_err(|_| ModelError::Garbled("it is not UTF-8".to_owned()))?;
+            .map_err(|_| ModelError::InvalidResponse("it is not UTF-8".to_owned()))?;
         if std::mem::take(&mut self.at_start) {
             line = line.trim_start_matches('\u{feff}');
         }
@@ -127,8 +127,8 @@ mod tests {
     fn split(framing: Framing, pieces: &[&[u8]]) -> Result<Vec<String>, ModelError> {
         let mut splitter = Splitter::new(framing);
         let mut events = Vec::new();
-        for piece in pieces {
-            splitter.push(piece, &mut events)?;
+        for call_part in pieces {
+            splitter.push(call_part, &mut events)?;
         }
         splitter.finish(&mut events)?;
         Ok(events)
@@ -137,7 +137,7 @@ mod tests {
     const STREAM: &str = "\u{feff}: hello\r\nevent: x\r\ndata: {\"a\":\"你好\"}\r\n\r\ndata:one\rdata:  two\r\r\n\nid: 1\n\ndata\n\ndata: last";
 
     #[test]
-    fn events_are_what_the_standard_says() {
+    fn events_follow_the_standard() {
         let events = split(Framing::Sse, &[STREAM.as_bytes()]).unwrap();
         assert_eq!(events, ["{\"a\":\"你好\"}", "one\n two", "", "last"]);
     }
@@ -154,17 +154,20 @@ mod tests {
     }
 
     #[test]
-    fn an_endless_line_is_refused_at_the_limit() {
-        let piece = vec![b'x'; 1024 * 1024];
+    fn a_line_over_the_limit_is_rejected() {
+        let call_part = vec![b'x'; 1024 * 1024];
         let mut splitter = Splitter::new(Framing::Sse);
         let mut events = Vec::new();
-        let taken = (0..100).take_while(|_| splitter.push(&piece, &mut events).is_ok()).count();
+        let taken = (0..100).take_while(|_| splitter.push(&call_part, &mut events).is_ok()).count();
         assert_eq!(taken, 8);
-        assert_eq!(splitter.push(&piece, &mut events), Err(ModelError::TooLarge(EVENT_BYTES_MAX)));
+        assert_eq!(
+            splitter.push(&call_part, &mut events),
+            Err(ModelError::TooLarge(EVENT_BYTES_MAX))
+        );
     }
 
     #[test]
-    fn an_event_of_endless_data_lines_is_refused_at_the_limit() {
+    fn an_event_over_the_limit_is_rejected() {
         let line = format!("data: {}\n", "x".repeat(1024 * 1024));
         let mut splitter = Splitter::new(Framing::Sse);
         let mut events = Vec::new();
@@ -175,13 +178,13 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_utf8_is_garbled() {
+    fn invalid_utf8_is_an_error() {
         let error = split(Framing::Sse, &[b"data: \xff\xfe\n\n"]).unwrap_err();
-        assert_eq!(error, ModelError::Garbled("it is not UTF-8".to_owned()));
+        assert_eq!(error, ModelError::InvalidResponse("it is not UTF-8".to_owned()));
     }
 
     #[test]
-    fn cut_at_every_byte_the_events_are_the_same() {
+    fn chunks_of_one_byte_give_the_same_events() {
         let whole = split(Framing::Sse, &[STREAM.as_bytes()]).unwrap();
         for at in 0..=STREAM.len() {
             let (first, second) = STREAM.as_bytes().split_at(at);
@@ -193,7 +196,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn whatever_comes_the_cuts_make_no_difference(
+        fn chunk_boundaries_make_no_difference(
             text in "(data|event|:|: |\r|\n|\r\n|[a-z]|é){0,40}",
             size in 1usize..7,
         ) {

@@ -1,7 +1,7 @@
-//! The messages of a request in the one form that wires are written from.
+//! The messages of a request in a common form, from which every wire is written.
 //!
-//! Invariant: segments of an earlier answer stand for its content and calls; every answer to a call knows the
-//! name of its tool; media are values or addresses that a provider can reach.
+//! Invariant: segments of an earlier response replace its content and calls; every tool result knows the name of
+//! its tool; media are inline or URLs that a provider can reach.
 
 use crate::ModelError;
 use greenroom_protocol::api::models::{ModelMessage, ModelToolCall};
@@ -16,7 +16,7 @@ use std::collections::HashMap;
 pub(crate) struct Turn<'a> {
     pub(crate) role: Role,
     pub(crate) parts: Vec<Part<'a>>,
-    /// Of `tool` turns: the call that is answered, and the name of its tool where it is known.
+    /// For `tool` turns: the answered call, and the name of its tool if known.
     pub(crate) answers: Option<(&'a str, String)>,
 }
 
@@ -51,7 +51,6 @@ pub(crate) enum Source<'a> {
 }
 
 impl Turn<'_> {
-    /// The text of all parts, joined.
     pub(crate) fn text(&self) -> String {
         let texts = self.parts.iter().filter_map(|part| match part {
             Part::Text(text) => Some(*text),
@@ -87,7 +86,6 @@ impl MediaKind {
 }
 
 impl Media<'_> {
-    /// Bytes given by value always have one.
     pub(crate) fn mime(&self) -> &str {
         self.mime_type.unwrap_or(match self.kind {
             MediaKind::Image => "image/png",
@@ -104,14 +102,14 @@ impl Media<'_> {
         }
     }
 
-    /// For wires that cannot take it.
-    pub(crate) fn refused(&self, provider: &str) -> ModelError {
+    /// The error of wires that do not support it.
+    pub(crate) fn unsupported(&self, provider: &str) -> ModelError {
         let how = match self.source {
-            Source::Url(_) => " by address",
+            Source::Url(_) => " by URL",
             Source::Base64(_) => "",
         };
         let (kind, mime) = (self.kind.as_str(), self.mime_type.unwrap_or("unknown type"));
-        ModelError::InvalidRequest(format!("{provider} takes no {kind} ({mime}){how}"))
+        ModelError::InvalidRequest(format!("{provider} does not support {kind} ({mime}){how}"))
     }
 }
 
@@ -141,12 +139,13 @@ pub(crate) fn turns(messages: &[ModelMessage]) -> Result<Vec<Turn<'_>>, ModelErr
 fn parts(message: &ModelMessage) -> Result<Vec<Part<'_>>, ModelError> {
     let mut parts = match &message.segments {
         Some(segments) if message.role == Role::Assistant && !segments.is_empty() => {
-            segments.iter().filter_map(of_segment).collect()
+            segments.iter().filter_map(segment_part).collect()
         }
-        _ => of_content(message.content.as_ref())?,
+        _ => content_parts(message.content.as_ref())?,
     };
     for call in &message.tool_calls {
-        let known = |part: &Part<'_>| matches!(part, Part::Call(had) if had.id == call.id);
+        let known =
+            |part: &Part<'_>| matches!(part, Part::Call(existing) if existing.id == call.id);
         if !parts.iter().any(known) {
             parts.push(Part::Call(Cow::Borrowed(call)));
         }
@@ -154,7 +153,7 @@ fn parts(message: &ModelMessage) -> Result<Vec<Part<'_>>, ModelError> {
     Ok(parts)
 }
 
-fn of_content(content: Option<&MessageContent>) -> Result<Vec<Part<'_>>, ModelError> {
+fn content_parts(content: Option<&MessageContent>) -> Result<Vec<Part<'_>>, ModelError> {
     let elements = match content {
         None => return Ok(Vec::new()),
         Some(MessageContent::Text(text)) if text.is_empty() => return Ok(Vec::new()),
@@ -166,16 +165,16 @@ fn of_content(content: Option<&MessageContent>) -> Result<Vec<Part<'_>>, ModelEr
         match element {
             ContentElement::Text { text } if text.is_empty() => {}
             ContentElement::Text { text } => parts.push(Part::Text(text)),
-            ContentElement::Image(media) => parts.push(of_media(MediaKind::Image, media)?),
-            ContentElement::Audio(media) => parts.push(of_media(MediaKind::Audio, media)?),
-            ContentElement::Video(media) => parts.push(of_media(MediaKind::Video, media)?),
-            ContentElement::File(media) => parts.push(of_media(MediaKind::File, media)?),
+            ContentElement::Image(media) => parts.push(media_part(MediaKind::Image, media)?),
+            ContentElement::Audio(media) => parts.push(media_part(MediaKind::Audio, media)?),
+            ContentElement::Video(media) => parts.push(media_part(MediaKind::Video, media)?),
+            ContentElement::File(media) => parts.push(media_part(MediaKind::File, media)?),
         }
     }
     Ok(parts)
 }
 
-fn of_media(kind: MediaKind, media: &MediaElement) -> Result<Part<'_>, ModelError> {
+fn media_part(kind: MediaKind, media: &MediaElement) -> Result<Part<'_>, ModelError> {
     let (source, mime_type) = match (&media.data_base64, &media.url) {
         (Some(data), _) => (Source::Base64(data), media.mime_type.as_deref()),
         (None, Some(url)) => match data_url(url) {
@@ -183,7 +182,7 @@ fn of_media(kind: MediaKind, media: &MediaElement) -> Result<Part<'_>, ModelErro
             None => (Source::Url(url), media.mime_type.as_deref()),
         },
         (None, None) => {
-            let text = "media reach a model by `data_base64` or `url`";
+            let text = "media need `data_base64` or `url`";
             return Err(ModelError::InvalidRequest(text.to_owned()));
         }
     };
@@ -196,8 +195,8 @@ fn data_url(url: &str) -> Option<(&str, &str)> {
     Some((mime_type.split(';').next()?, data))
 }
 
-/// What no wire can send back (an artifact, a surface) is left out.
-fn of_segment(segment: &Object) -> Option<Part<'_>> {
+/// Segments that no wire can send back (an artifact, a surface) are omitted.
+fn segment_part(segment: &Object) -> Option<Part<'_>> {
     let text = |name: &str| segment.get(name).and_then(Value::as_str);
     let image = |kind, data| Media {
         kind,

@@ -1,7 +1,7 @@
-//! How many tokens an answer took, in one shape for all providers.
+//! Token usage in one form for all providers.
 //!
-//! Invariant: what a provider did not say is absent, never 0. `input_tokens` are all of the input, cached and
-//! newly cached ones included; `output_tokens` are all of the output, reasoning included.
+//! Invariant: a count that the provider did not report is absent, never 0. `input_tokens` includes cached and newly
+//! cached input; `output_tokens` includes reasoning.
 
 use greenroom_protocol::Object;
 use serde_json::Value;
@@ -17,7 +17,7 @@ pub(crate) struct Usage {
 }
 
 impl Usage {
-    /// None when nothing is known.
+    /// `None` if nothing is known.
     pub(crate) fn to_object(self) -> Option<Object> {
         let sum = self.input.zip(self.output).map(|(input, output)| input.saturating_add(output));
         let fields = [
@@ -41,7 +41,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn the_total_is_the_sum_when_none_is_given() {
+    fn the_total_defaults_to_the_sum() {
         let usage = Usage { input: Some(3), output: Some(4), ..Usage::default() };
         assert_eq!(
             usage.to_object().map(Value::Object),
@@ -52,7 +52,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_known_is_absent_and_a_known_zero_stays() {
+    fn unknown_counts_are_absent_and_zero_is_kept() {
         assert_eq!(Usage::default().to_object(), None);
         let half = Usage { input: Some(3), cached: Some(0), ..Usage::default() };
         assert_eq!(

@@ -1,6 +1,6 @@
-//! The five wires: each builds a body from a request and decodes the events of an answer.
+//! The five wire formats: each builds a request body and decodes response events.
 //!
-//! Invariant: nothing here does IO; a request in all wires asks for the same thing.
+//! Invariant: no IO here; a request means the same in every wire.
 
 mod anthropic;
 mod gemini;
@@ -15,12 +15,14 @@ use crate::names::Names;
 use crate::options::Options;
 use crate::sse::Framing;
 use crate::turns::{Turn, turns};
-use crate::{ModelError, ModelRequest, ModelSettings, ProviderKind, ToolSpec, presets, refusal};
+use crate::{
+    ModelError, ModelRequest, ModelSettings, ProviderKind, ToolSpec, presets, provider_error,
+};
 use greenroom_protocol::Object;
 use serde_json::{Value, json};
 
-/// A request, read once and ready to be written for any wire.
-pub(crate) struct Ask<'a> {
+/// A validated request, ready to be written for any wire.
+pub(crate) struct PreparedRequest<'a> {
     pub(crate) settings: &'a ModelSettings,
     pub(crate) turns: Vec<Turn<'a>>,
     pub(crate) tools: &'a [ToolSpec],
@@ -28,7 +30,7 @@ pub(crate) struct Ask<'a> {
     pub(crate) names: Names,
 }
 
-impl<'a> Ask<'a> {
+impl<'a> PreparedRequest<'a> {
     pub(crate) fn new(
         settings: &'a ModelSettings,
         request: &'a ModelRequest,
@@ -43,13 +45,12 @@ impl<'a> Ask<'a> {
         Ok(Self { settings, turns, tools: &request.tools, options, names })
     }
 
-    /// The most tokens that an answer may have, if anyone said.
+    /// The smaller of the requested and the configured limit.
     pub(crate) fn max_tokens(&self) -> Option<u64> {
         self.options.max_tokens.into_iter().chain(self.settings.max_output_tokens).min()
     }
 }
 
-/// What is sent: where to, and what.
 #[derive(Debug, PartialEq)]
 pub(crate) struct WireRequest {
     pub(crate) url: String,
@@ -57,35 +58,35 @@ pub(crate) struct WireRequest {
     pub(crate) body: Value,
 }
 
-pub(crate) fn request(ask: &Ask<'_>) -> Result<WireRequest, ModelError> {
-    let settings = ask.settings;
+pub(crate) fn request(prepared: &PreparedRequest<'_>) -> Result<WireRequest, ModelError> {
+    let settings = prepared.settings;
     let base = presets::base_url(settings)?;
     let (path, framing, body) = match settings.provider {
         ProviderKind::OpenAiChat => {
-            ("/chat/completions".to_owned(), Framing::Sse, openai_chat::request::body(ask)?)
+            ("/chat/completions".to_owned(), Framing::Sse, openai_chat::request::body(prepared)?)
         }
         ProviderKind::OpenAiResponses => {
-            ("/responses".to_owned(), Framing::Sse, openai_responses::request::body(ask)?)
+            ("/responses".to_owned(), Framing::Sse, openai_responses::request::body(prepared)?)
         }
         ProviderKind::Anthropic => {
-            ("/messages".to_owned(), Framing::Sse, anthropic::request::body(ask)?)
+            ("/messages".to_owned(), Framing::Sse, anthropic::request::body(prepared)?)
         }
         ProviderKind::Gemini => {
             let model = settings.model.trim_start_matches("models/");
             let path = format!("/models/{model}:streamGenerateContent?alt=sse");
-            (path, Framing::Sse, gemini::request::body(ask)?)
+            (path, Framing::Sse, gemini::request::body(prepared)?)
         }
         ProviderKind::Ollama => {
-            ("/api/chat".to_owned(), Framing::Lines, ollama::request::body(ask)?)
+            ("/api/chat".to_owned(), Framing::Lines, ollama::request::body(prepared)?)
         }
         ProviderKind::Scripted => return Err(ModelError::Unsupported("network")),
     };
     let mut body = body;
-    ask.options.lay_rest_over(&mut body);
+    prepared.options.merge_rest_into(&mut body);
     Ok(WireRequest { url: presets::join(&base, &path), framing, body: Value::Object(body) })
 }
 
-/// The headers that carry the key and the wire's version.
+/// Headers for key and API version.
 pub(crate) fn headers(settings: &ModelSettings) -> Vec<(&'static str, String)> {
     let key = settings.api_key.as_ref().map(|key| key.expose());
     let mut headers = Vec::new();
@@ -103,7 +104,7 @@ pub(crate) fn headers(settings: &ModelSettings) -> Vec<(&'static str, String)> {
     headers
 }
 
-/// Events of one wire into an assembly.
+/// Decodes events of one wire to an assembly.
 #[derive(Debug)]
 pub(crate) enum Decoder {
     OpenAiChat(openai_chat::stream::Decoder),
@@ -113,7 +114,7 @@ pub(crate) enum Decoder {
     Ollama,
 }
 
-/// Whether more of an answer is to be read.
+/// Whether to read more of a response.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Flow {
     More,
@@ -132,7 +133,7 @@ impl Decoder {
         }
     }
 
-    /// Takes one event; the finish is given out when the wire says that the answer is over.
+    /// Decodes one event; emits the finish at the end of the response.
     pub(crate) fn event(&mut self, data: &str, into: &mut Assembly) -> Result<Flow, ModelError> {
         if into.is_finished() || data.trim().is_empty() {
             return Ok(Flow::More);
@@ -141,9 +142,10 @@ impl Decoder {
             self.finish(into)?;
             return Ok(Flow::Over);
         }
-        let event: Value = serde_json::from_str(data)
-            .map_err(|error| ModelError::Garbled(format!("an event is not JSON: {error}")))?;
-        if let Some(error) = refusal::in_event(&event) {
+        let event: Value = serde_json::from_str(data).map_err(|error| {
+            ModelError::InvalidResponse(format!("an event is not JSON: {error}"))
+        })?;
+        if let Some(error) = provider_error::in_event(&event) {
             return Err(error);
         }
         let flow = match self {
@@ -159,10 +161,10 @@ impl Decoder {
         Ok(flow)
     }
 
-    /// Nothing more comes. An answer that never said why it stopped was broken off.
+    /// End of the body. A response without finish reason was interrupted.
     pub(crate) fn end(&mut self, into: &mut Assembly) -> Result<(), ModelError> {
         if !into.is_finished() && !into.is_complete() {
-            return Err(ModelError::Unavailable("the answer broke off".to_owned()));
+            return Err(ModelError::Unavailable("the response broke off".to_owned()));
         }
         self.finish(into)
     }
@@ -176,10 +178,10 @@ impl Decoder {
     }
 }
 
-/// `[{"type": "function", "function": {…}}]`, as OpenAI and Ollama take tools.
-fn function_tools(ask: &Ask<'_>) -> Value {
-    let tools = ask.tools.iter().map(|tool| {
-        let mut function = object(json!({"name": ask.names.to_wire(&tool.name)}));
+/// `[{"type": "function", "function": {…}}]`, the tools of OpenAI and Ollama.
+fn function_tools(prepared: &PreparedRequest<'_>) -> Value {
+    let tools = prepared.tools.iter().map(|tool| {
+        let mut function = object(json!({"name": prepared.names.to_wire(&tool.name)}));
         put(&mut function, "description", tool.description.clone());
         function.insert("parameters".to_owned(), tool.parameters.clone());
         json!({"type": "function", "function": function})
@@ -187,7 +189,7 @@ fn function_tools(ask: &Ask<'_>) -> Value {
     Value::Array(tools.collect())
 }
 
-/// The arguments of a call for wires that take an object only.
+/// Arguments for wires that require an object.
 fn args_object(call: &greenroom_protocol::api::models::ModelToolCall) -> Value {
     match (&call.args_text, &call.args) {
         (Some(text), _) => json!({"invalid_json": text}),
@@ -197,7 +199,7 @@ fn args_object(call: &greenroom_protocol::api::models::ModelToolCall) -> Value {
     }
 }
 
-/// The arguments of a call for wires that take text; some who take text want an object in it.
+/// Arguments for wires that take text; some of them require an object in it.
 fn args_text(call: &greenroom_protocol::api::models::ModelToolCall) -> String {
     args_object(call).to_string()
 }
@@ -215,17 +217,15 @@ fn object(value: Value) -> Object {
     }
 }
 
-/// A field of an event that is text.
 fn text<'a>(event: &'a Value, name: &str) -> Option<&'a str> {
     event.get(name).and_then(Value::as_str)
 }
 
-/// A field of an event that counts something.
 fn count(event: &Value, name: &str) -> Option<u64> {
     event.get(name).and_then(Value::as_u64)
 }
 
-/// A field of an event that is a list; none is an empty one.
+/// A list field; empty if missing.
 fn list<'a>(event: &'a Value, name: &str) -> &'a [Value] {
     event.get(name).and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default()
 }

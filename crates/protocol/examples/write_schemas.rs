@@ -1,6 +1,6 @@
 //! Writes `docs/schema/*.json` from the protocol's types: `cargo run -p greenroom-protocol --example write_schemas`.
 //!
-//! Invariant: afterwards the folder holds one file per structure and nothing that no structure stands behind.
+//! Invariant: afterwards the folder contains exactly one file per structure.
 
 use greenroom_protocol::schema;
 use std::{fs, io, path::Path};

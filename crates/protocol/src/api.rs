@@ -1,11 +1,10 @@
-//! What a run may ask its host for: the methods of CONTRACT §4, their parameters and their answers.
+//! The API that a run can call: the methods of CONTRACT §4, their parameters and results.
 //!
-//! Parameters are read with [`parse`]: fields we do not know are passed over, `run_id` among them; a field
-//! that is not as it should be is named in the error. What a [`Params`] checks beyond its shape, both sides
-//! check with the same code.
+//! [`parse`] reads parameters: unknown fields are ignored, `run_id` among them; an error names the invalid
+//! field. What a [`Params`] checks beyond its shape, both sides check with the same code.
 //!
 //! Invariant: value sets are closed. A number below its range is an error; a `limit` or `top_k` above its
-//! maximum is taken as the maximum.
+//! maximum is capped.
 
 pub mod artifacts;
 pub mod audit;
@@ -26,15 +25,15 @@ pub use fields::Moment;
 pub use method::Method;
 pub use params::{InvalidParams, Params, parse};
 
-/// Most items that one page holds; a greater `limit` is taken as this.
+/// Maximum page size; a greater `limit` is capped.
 pub const PAGE_LIMIT_MAX: u32 = 200;
-/// Items of a page when no `limit` is given.
+/// Default page size.
 pub const PAGE_LIMIT_DEFAULT: u32 = 50;
-/// Most hits that one search gives; a greater `top_k` is taken as this.
+/// Maximum number of search hits; a greater `top_k` is capped.
 pub const TOP_K_MAX: u32 = 100;
-/// Longest text to search for.
+/// Longest search text.
 pub const QUERY_BYTES_MAX: usize = 4096;
 /// Most values in a filter such as `event_types`.
 pub const FILTER_VALUES_MAX: usize = 100;
-/// Longest lifetime that a value or an artifact may be given: a hundred years.
+/// Longest lifetime of a value or an artifact: a hundred years.
 pub const LIFETIME_S_MAX: i64 = 100 * 365 * 24 * 3600;

@@ -1,7 +1,7 @@
-//! What messages are made of: roles, content elements, and references to things kept elsewhere.
+//! Message content: roles, content elements and references.
 //!
-//! Invariant: the kinds of elements are a closed set, their fields are open. Bytes travel as artifacts; a
-//! reference never holds what it refers to.
+//! Invariant: the element types are a closed set, their fields are open. Bytes are sent as artifacts; a
+//! reference never contains what it refers to.
 
 use crate::Object;
 use schemars::JsonSchema;
@@ -38,8 +38,8 @@ pub enum ContentElement {
     File(MediaElement),
 }
 
-/// Media by artifact, address or value. At least one of the three is needed; a reader takes the first that
-/// is there, in this order. Bytes given by value need their `mime_type`.
+/// Media as artifact, URL or inline bytes. At least one is required; readers use the first present one, in this
+/// order. Inline bytes need a `mime_type`.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct MediaElement {
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -52,13 +52,13 @@ pub struct MediaElement {
     pub mime_type: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
-    /// What we do not know, kept.
+    /// Unknown fields, preserved.
     #[serde(flatten)]
     pub extra: Object,
 }
 
 impl ContentElement {
-    /// What it is beside text.
+    /// The media, unless it is text.
     pub fn media(&self) -> Option<&MediaElement> {
         match self {
             ContentElement::Text { .. } => None,
@@ -69,7 +69,6 @@ impl ContentElement {
         }
     }
 
-    /// The artifact that it names, if it does.
     pub fn artifact(&self) -> Option<ArtifactRef> {
         let media = self.media()?;
         Some(ArtifactRef {
@@ -80,7 +79,7 @@ impl ContentElement {
         })
     }
 
-    /// What is wrong with the element, if anything.
+    /// Why the element is invalid, if it is.
     pub fn problem(&self) -> Option<&'static str> {
         self.media()?.problem()
     }
@@ -88,22 +87,22 @@ impl ContentElement {
 
 impl MediaElement {
     fn problem(&self) -> Option<&'static str> {
-        let by_value = self.data_base64.is_some();
-        if self.artifact_id.is_none() && self.url.is_none() && !by_value {
+        let inline = self.data_base64.is_some();
+        if self.artifact_id.is_none() && self.url.is_none() && !inline {
             return Some("media needs `artifact_id`, `url` or `data_base64`");
         }
-        if self.url.as_deref().is_some_and(|url| !is_address(url)) {
-            return Some("the `url` of media begins with `https://`, `http://` or `data:`");
+        if self.url.as_deref().is_some_and(|url| !is_public_url(url)) {
+            return Some("the `url` of media must start with `https://`, `http://` or `data:`");
         }
-        (by_value && self.mime_type.is_none()).then_some("`data_base64` needs a `mime_type`")
+        (inline && self.mime_type.is_none()).then_some("`data_base64` needs a `mime_type`")
     }
 }
 
-/// Whether it leads to something that everybody may ask for, not into the machine of whoever reads it.
-fn is_address(url: &str) -> bool {
-    let begins =
+/// Whether it is a web or data URL, not a path on the reader's machine.
+fn is_public_url(url: &str) -> bool {
+    let has_scheme =
         |scheme: &str| url.get(..scheme.len()).is_some_and(|s| s.eq_ignore_ascii_case(scheme));
-    ["https://", "http://", "data:"].into_iter().any(begins)
+    ["https://", "http://", "data:"].into_iter().any(has_scheme)
 }
 
 /// The content of a message: plain text, or its parts in order.
@@ -130,7 +129,7 @@ impl MessageContent {
     }
 }
 
-/// A reference to an artifact, with what a reader needs to decide whether to fetch it.
+/// A reference to an artifact, with enough metadata to decide whether to fetch it.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ArtifactRef {
     pub artifact_id: String,
@@ -148,12 +147,12 @@ pub struct ArtifactRef {
     pub sha256: Option<String>,
     #[serde(default, skip_serializing_if = "Object::is_empty")]
     pub metadata: Object,
-    /// What we do not know, kept.
+    /// Unknown fields, preserved.
     #[serde(flatten)]
     pub extra: Object,
 }
 
-/// Where the platform's original payload is kept; never the payload itself.
+/// A reference to the platform's original payload, never the payload itself.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct RawEventRef {
     pub ref_id: String,
@@ -167,19 +166,19 @@ pub struct RawEventRef {
         skip_serializing_if = "Option::is_none"
     )]
     pub size_bytes: Option<u64>,
-    /// What we do not know, kept.
+    /// Unknown fields, preserved.
     #[serde(flatten)]
     pub extra: Object,
 }
 
-/// A static part of the context by version, so that provider caches can hit (seed 003 §6).
+/// A static part of the context by version, for provider caches (seed 003 §6).
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct StaticContextRef {
     pub kind: String,
     pub hash: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub version: Option<String>,
-    /// What we do not know, kept.
+    /// Unknown fields, preserved.
     #[serde(flatten)]
     pub extra: Object,
 }

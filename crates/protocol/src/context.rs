@@ -1,7 +1,7 @@
-//! The run context: everything a runner is told about one event (seed 000 §5), and never history.
+//! The run context: everything a runner gets about one event (seed 000 §5), without history.
 //!
-//! Invariant: field names, defaults and value sets are the seed's; what a newer host adds survives a
-//! round trip through an older SDK. Fields of the seed are written even when they are null.
+//! Invariant: field names, defaults and value sets are the seed's; fields that a newer host adds survive a
+//! round trip through an older SDK. Fields of the seed are written even if null.
 
 use crate::version::default_version;
 use crate::{
@@ -53,12 +53,12 @@ pub struct AgentTrigger {
     pub source: TriggerSource,
     #[serde(default, deserialize_with = "crate::number::whole")]
     pub timestamp: Option<i64>,
-    /// What we do not know, kept.
+    /// Unknown fields, preserved.
     #[serde(flatten)]
     pub extra: Object,
 }
 
-/// Through which entrance the event came. `pipeline_adapter` is the older name of `host_adapter`.
+/// Where the event came from. `pipeline_adapter` is the older name of `host_adapter`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum TriggerSource {
@@ -84,7 +84,7 @@ pub struct AgentEventContext {
     pub raw_ref: Option<RawEventRef>,
     #[serde(default)]
     pub data: Object,
-    /// What we do not know, kept.
+    /// Unknown fields, preserved.
     #[serde(flatten)]
     pub extra: Object,
 }
@@ -98,7 +98,7 @@ pub struct ConversationContext {
     pub launcher_id: Option<String>,
     pub bot_id: Option<String>,
     pub workspace_id: Option<String>,
-    /// What we do not know, kept.
+    /// Unknown fields, preserved.
     #[serde(flatten)]
     pub extra: Object,
 }
@@ -112,7 +112,7 @@ pub struct ActorContext {
     pub actor_name: Option<String>,
     #[serde(default)]
     pub metadata: Object,
-    /// What we do not know, kept.
+    /// Unknown fields, preserved.
     #[serde(flatten)]
     pub extra: Object,
 }
@@ -124,7 +124,7 @@ pub struct SubjectContext {
     pub subject_id: Option<String>,
     #[serde(default)]
     pub data: Object,
-    /// What we do not know, kept.
+    /// Unknown fields, preserved.
     #[serde(flatten)]
     pub extra: Object,
 }
@@ -137,7 +137,7 @@ pub struct AgentInput {
     pub contents: Vec<ContentElement>,
     pub attachments: Vec<ArtifactRef>,
     pub message_chain: Option<Object>,
-    /// What we do not know, kept.
+    /// Unknown fields, preserved.
     #[serde(flatten)]
     pub extra: Object,
 }
@@ -157,7 +157,7 @@ pub struct DeliveryContext {
     pub max_message_size: Option<u64>,
     #[serde(default)]
     pub platform_capabilities: Object,
-    /// What we do not know, kept.
+    /// Unknown fields, preserved.
     #[serde(flatten)]
     pub extra: Object,
 }
@@ -178,7 +178,7 @@ pub struct ContextAccess {
     pub has_history_before: bool,
     pub inline_policy: InlineContextPolicy,
     pub available_apis: ContextAPICapabilities,
-    /// What we do not know, kept.
+    /// Unknown fields, preserved.
     #[serde(flatten)]
     pub extra: Object,
 }
@@ -194,7 +194,7 @@ pub struct InlineContextPolicy {
     pub messages_complete: bool,
     #[serde(default)]
     pub reason: Option<String>,
-    /// What we do not know, kept.
+    /// Unknown fields, preserved.
     #[serde(flatten)]
     pub extra: Object,
 }
@@ -244,7 +244,7 @@ pub struct AgentRuntimeContext {
     pub static_refs: BTreeMap<String, StaticContextRef>,
     #[serde(default)]
     pub metadata: Object,
-    /// What we do not know, kept.
+    /// Unknown fields, preserved.
     #[serde(flatten)]
     pub extra: Object,
 }
@@ -262,7 +262,7 @@ pub struct AgentRunState {
     pub runner: Object,
     /// Our addition: the fifth scope (DESIGN §4).
     pub binding: Object,
-    /// What we do not know, kept.
+    /// Unknown fields, preserved.
     #[serde(flatten)]
     pub extra: Object,
 }
@@ -284,7 +284,7 @@ impl Default for AgentRuntimeContext {
     }
 }
 
-/// What the entrance knew beyond the event; not for long-term use by runners.
+/// Additional data of the adapter; not for long-term use by runners.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct AdapterContext {

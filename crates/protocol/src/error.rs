@@ -1,12 +1,12 @@
-//! The error model of seed 000 §9 and the closed set of codes that outsiders see.
+//! The error model of seed 000 §9 and the closed set of public error codes.
 //!
-//! Invariant: a code is added here or it does not exist; each has a page in `docs/errors/`.
+//! Invariant: this list is complete; each code has a page in `docs/errors/`.
 
 use crate::Object;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Why a call was refused. The same set serves the runner's API and HTTP.
+/// Why a call failed. The same set is used by the runner API and HTTP.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ErrorCode {
@@ -43,7 +43,7 @@ impl ErrorCode {
     }
 }
 
-/// The body of every refusal.
+/// The body of every error.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema, thiserror::Error)]
 #[error("{}: {message}", code.as_str())]
 pub struct AgentAPIError {
@@ -72,7 +72,7 @@ impl AgentAPIError {
     }
 }
 
-/// Codes the host itself writes into `run.failed`. A runner's own code is kept as it is.
+/// Codes that the host itself writes into `run.failed`. A runner's own code is kept.
 pub mod run_code {
     pub const CANCELLED: &str = "cancelled";
     pub const DEADLINE_EXCEEDED: &str = "deadline_exceeded";
@@ -84,7 +84,7 @@ pub mod run_code {
     pub const OVERFLOW: &str = "runner.overflow";
     pub const ERROR: &str = "runner.error";
     pub const BUDGET_EXCEEDED: &str = "budget_exceeded";
-    /// Codes of the loop guard begin so.
+    /// Prefix of the loop guard's codes.
     pub const LOOP_PREFIX: &str = "loop.";
 
     pub const ALL: [&str; 10] = [

@@ -1,6 +1,6 @@
-//! An event as senders hand it in, and the answer they get (CONTRACT §2).
+//! An event as submitted, and the response (CONTRACT §2).
 //!
-//! Invariant: unknown keys are refused, so that a misspelt field is noticed by its sender and not by a user.
+//! Invariant: unknown keys are rejected, so that the sender notices a misspelt field.
 
 use crate::nesting::{self, NESTING_MAX};
 use crate::{ActorContext, AgentInput, Object, SubjectContext, object};
@@ -45,7 +45,7 @@ pub struct NewEvent {
     pub delivery: Option<EventDelivery>,
     #[serde(default, skip_serializing_if = "Object::is_empty")]
     pub data: Object,
-    /// The agent that shall take the event; without it the bindings decide.
+    /// The agent for the event; default: chosen by the bindings.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent: Option<String>,
     #[serde(default, skip_serializing_if = "Object::is_empty")]
@@ -54,7 +54,7 @@ pub struct NewEvent {
 
 /// Longest name or id in an event.
 pub const EVENT_ID_BYTES_MAX: usize = 512;
-/// The times RFC 3339 can write: the years 1 to 9999.
+/// The range of RFC 3339: the years 1 to 9999.
 const EVENT_TIME_RANGE: RangeInclusive<i64> = -62_135_596_800..=253_402_300_799;
 
 #[derive(Debug, thiserror::Error)]
@@ -66,7 +66,7 @@ pub enum InvalidEvent {
 }
 
 impl NewEvent {
-    /// Reads and checks an event as it came from outside.
+    /// Parses and checks a submitted event.
     pub fn parse(json: &[u8]) -> Result<Self, InvalidEvent> {
         if nesting::depth(json) > NESTING_MAX {
             let reason = format!("is nested deeper than {NESTING_MAX} levels");
@@ -78,8 +78,8 @@ impl NewEvent {
         Ok(event)
     }
 
-    /// What the shape alone does not say: names are not empty, not endless and hold no control characters;
-    /// times exist; media can be found.
+    /// Checks beyond the shape: names are not empty, bounded and without control characters; times are valid;
+    /// media have a source.
     pub fn check(&self) -> Result<(), InvalidEvent> {
         let names = [
             ("event_type", Some(&self.event_type)),
@@ -101,12 +101,12 @@ impl NewEvent {
             }
         }
         if self.event_time.is_some_and(|time| !EVENT_TIME_RANGE.contains(&time)) {
-            let reason = "is not a time in Unix seconds".to_owned();
+            let reason = "must be a time in Unix seconds".to_owned();
             return Err(InvalidEvent::Value { field: "event_time", reason });
         }
         match self.input.contents.iter().find_map(|element| element.problem()) {
             Some(reason) => {
-                let reason = format!("has an element that cannot be used: {reason}");
+                let reason = format!("has an invalid element: {reason}");
                 Err(InvalidEvent::Value { field: "input.contents", reason })
             }
             None => Ok(()),
@@ -118,14 +118,14 @@ fn name_problem(name: &str) -> Option<String> {
     if name.is_empty() || name.len() > EVENT_ID_BYTES_MAX {
         return Some(format!("must have 1 to {EVENT_ID_BYTES_MAX} bytes"));
     }
-    name.contains(char::is_control).then(|| "has control characters".to_owned())
+    name.contains(char::is_control).then(|| "must not contain control characters".to_owned())
 }
 
 fn api() -> String {
     "api".to_owned()
 }
 
-/// Where the answer goes: the name of a configured surface, never an address.
+/// Where replies are delivered: the name of a configured surface, never an address.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct EventDelivery {
@@ -136,9 +136,9 @@ pub struct EventDelivery {
 pub struct EventAnswer {
     pub event_id: String,
     pub run_id: Option<String>,
-    /// `queued`, `running`, `steered`, `unbound`; later also the run's end.
+    /// `queued`, `running`, `steered`, `unbound`; for a duplicate also the final status of the run.
     pub status: String,
-    /// What the sender should know although the event was taken; absent when there is nothing.
+    /// Warnings about the accepted event; missing if there are none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<String>,
 }

@@ -1,7 +1,8 @@
-//! Texts in several languages and the items of a configuration form (seed 000 §4.2 names both).
+//! Localized texts and configuration form items (named in seed 000 §4.2).
 //!
-//! Invariant: a manifest's form loads whatever its item types are. Decided here: a text is a plain string or a map from locale (`en_US`, `zh_Hans`, …) to string;
-//! a form item is what a form needs to be drawn and checked, and keeps what it does not know.
+//! Invariant: a form loads whatever its item types are. Decided here: a text is a string or a map from locale
+//! (`en_US`, `zh_Hans`, …) to string; a form item has what is needed to render and check it, and preserves unknown
+//! fields.
 
 use crate::Object;
 use schemars::JsonSchema;
@@ -13,7 +14,7 @@ use std::collections::BTreeMap;
 #[serde(untagged)]
 pub enum I18nObject {
     Plain(String),
-    /// Locales given as null are left out: that is how the Python SDK writes a missing translation.
+    /// Null locales are dropped: the Python SDK writes missing translations so.
     ByLocale(
         #[serde(deserialize_with = "present_texts")]
         #[schemars(with = "BTreeMap<String, Option<String>>")]
@@ -53,7 +54,7 @@ pub struct DynamicFormItemSchema {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub description: Option<I18nObject>,
     /// `string`, `text`, `integer`, `float`, `boolean`, `select`, `array[string]`,
-    /// `model-selector`, `knowledge-base-selector`, `prompt-editor`, …; an unknown type is shown as text.
+    /// `model-selector`, `knowledge-base-selector`, `prompt-editor`, …; an unknown type is rendered as text.
     #[serde(rename = "type")]
     pub kind: String,
     #[serde(default)]

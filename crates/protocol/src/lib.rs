@@ -1,4 +1,4 @@
-//! The contract of Greenroom: every structure that crosses a process or network edge.
+//! Greenroom's contract: every structure that crosses a process or network boundary.
 //!
 //! Invariant: types and pure checks only, no IO. A change here is a change of contract.
 
@@ -52,7 +52,7 @@ pub use runner_id::RunnerId;
 pub use transcript::{TranscriptItem, TranscriptRole};
 pub use version::{PROTOCOL_VERSION, is_compatible};
 
-/// A JSON object, for the parts of the contract that are open.
+/// A JSON object, for the open parts of the contract.
 pub type Object = serde_json::Map<String, serde_json::Value>;
 
 #[doc(hidden)]

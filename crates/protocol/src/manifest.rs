@@ -1,7 +1,7 @@
-//! Discovery: what a runner says about itself (seed 000 §4).
+//! Discovery: runner manifests (seed 000 §4).
 //!
-//! Invariant: value sets are closed (an unknown operation is an error), fields are open (an unknown field
-//! is kept), so that a newer manifest loads; what is not known grants nothing.
+//! Invariant: value sets are closed (an unknown operation is an error), fields are open (an unknown field is
+//! preserved), so that a newer manifest loads; unknown fields grant nothing.
 
 mod check;
 
@@ -17,7 +17,7 @@ pub struct ListAgentRunnersResponse {
     pub runners: Vec<AgentRunnerManifest>,
 }
 
-/// One runner. `capabilities`, `permissions` and `context` that are absent are all defaults: no permission.
+/// One runner. Missing `capabilities`, `permissions` and `context` are defaults: no permissions.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct AgentRunnerManifest {
     pub id: RunnerId,
@@ -53,7 +53,7 @@ pub struct AgentRunnerCapabilities {
     pub interrupt: bool,
     pub stateful_session: bool,
     pub self_managed_context: bool,
-    /// Beyond v1: the runner pulls messages that arrive while it runs.
+    /// Beyond v1: the runner pulls messages that arrive during a run.
     pub steering: bool,
     #[serde(flatten)]
     pub extra: Object,
@@ -77,8 +77,8 @@ impl Default for AgentRunnerCapabilities {
     }
 }
 
-/// The most a runner may ask for. An operation we do not know is refused; a field we do not know is kept,
-/// warned about and grants nothing.
+/// The most that a runner may be granted. An unknown operation is rejected; an unknown field is preserved, causes
+/// a warning and grants nothing.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct AgentRunnerPermissions {
@@ -112,8 +112,8 @@ value_set!(ArtifactPermission { Metadata, Read, Create });
 value_set!(StorageArea { Plugin, Workspace, Binding });
 value_set!(FilePermission { Config, Knowledge });
 
-/// Informs, never widens or narrows a grant. Fields of older manifests (`ownership`, `bootstrap`,
-/// `max_inline_*`) land in `extra` and are warned about.
+/// Informational: it never changes a grant. Fields of older manifests (`ownership`, `bootstrap`, `max_inline_*`)
+/// are in `extra` and cause a warning.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct AgentRunnerContextPolicy {
     #[serde(default = "yes")]

@@ -1,7 +1,7 @@
-//! How deep JSON text is nested, counted without reading it.
+//! The nesting depth of JSON text, computed without parsing it.
 //!
-//! Invariant: what is accepted here can be read by every JSON reader (ours stop at 128 levels) even after it
-//! was put into a result, a page and a message.
+//! Invariant: accepted text can be read by every JSON parser (ours stop at 128 levels), even inside a result, a
+//! page and a message.
 
 /// Deepest nesting of an event or of a result's data.
 pub const NESTING_MAX: usize = 100;

@@ -1,23 +1,23 @@
-//! Whole numbers as other languages write them: `3` and `3.0` are the same number, `3.5` is not one.
+//! Integers as other languages write them: `3` and `3.0` are the same number, `3.5` is invalid.
 //!
-//! Invariant: what is read fits `i64` exactly; a count is never negative.
+//! Invariant: a parsed number fits `i64` exactly; a count is never negative.
 
 use serde::de::{Deserialize, Deserializer, Error, Unexpected, Visitor};
 use std::fmt;
 
-/// The largest whole number up to which a double is exact.
+/// The largest integer up to which a double is exact.
 const EXACT_MAX: f64 = 9_007_199_254_740_992.0;
 
-/// For optional fields that may lie before 1970.
+/// For optional integers.
 pub(crate) fn whole<'de, D: Deserializer<'de>>(from: D) -> Result<Option<i64>, D::Error> {
-    Ok(Option::<Whole>::deserialize(from)?.map(|Whole(number)| number))
+    Ok(Option::<Integer>::deserialize(from)?.map(|Integer(number)| number))
 }
 
-/// For optional fields that count something.
+/// For optional counts.
 pub(crate) fn count<'de, D: Deserializer<'de>>(from: D) -> Result<Option<i64>, D::Error> {
     match whole(from)? {
         Some(number) if number < 0 => {
-            Err(D::Error::invalid_value(Unexpected::Signed(number), &"a number from 0 on"))
+            Err(D::Error::invalid_value(Unexpected::Signed(number), &"a non-negative number"))
         }
         number => Ok(number),
     }
@@ -28,21 +28,21 @@ pub(crate) fn size<'de, D: Deserializer<'de>>(from: D) -> Result<Option<u64>, D:
     Ok(count(from)?.map(i64::unsigned_abs))
 }
 
-struct Whole(i64);
+struct Integer(i64);
 
-impl<'de> Deserialize<'de> for Whole {
+impl<'de> Deserialize<'de> for Integer {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        from.deserialize_i64(WholeVisitor).map(Whole)
+        from.deserialize_i64(IntegerVisitor).map(Integer)
     }
 }
 
-struct WholeVisitor;
+struct IntegerVisitor;
 
-impl Visitor<'_> for WholeVisitor {
+impl Visitor<'_> for IntegerVisitor {
     type Value = i64;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a whole number")
+        f.write_str("an integer")
     }
 
     fn visit_i64<E: Error>(self, number: i64) -> Result<i64, E> {

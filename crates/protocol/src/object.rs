@@ -1,6 +1,6 @@
-//! Objects that are objects: derived readers also take a list of the fields in order, which is no JSON of ours.
+//! Rejects lists in place of objects: derived deserializers also accept a list of the fields in order.
 //!
-//! Invariant: what is read through here was written with braces.
+//! Invariant: everything parsed here was written with braces.
 
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
@@ -25,7 +25,7 @@ pub(crate) fn optional<'de, T: Deserialize<'de>, D: Deserializer<'de>>(
     Ok(Option::<Braced<T>>::deserialize(from)?.map(|Braced(value)| value))
 }
 
-/// Null as the type's default.
+/// Null is the type's default.
 pub(crate) fn or_default<'de, T: Deserialize<'de> + Default, D: Deserializer<'de>>(
     from: D,
 ) -> Result<T, D::Error> {

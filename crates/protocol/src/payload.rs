@@ -1,7 +1,7 @@
 //! Typed payloads of the nine stable result types (CONTRACT §3).
 //!
-//! Invariant: what the host acts on is checked here, completely, before anything acts on it. Fields we do
-//! not know are kept in the ledger with the result but never acted on.
+//! Invariant: everything that the host acts on is checked here first. Unknown fields are stored with the result but
+//! never acted on.
 
 mod check;
 mod delta;
@@ -38,8 +38,8 @@ pub enum Payload {
     ActionRequested(ActionRequested),
     RunCompleted(RunCompleted),
     RunFailed(RunFailed),
-    /// Kept, warned about, not acted on: types we do not know, and `tool.call.*` of another shape, which
-    /// are telemetry.
+    /// Stored with a warning, not acted on: unknown types, and `tool.call.*` of another shape, which are
+    /// telemetry.
     Unknown,
 }
 
@@ -52,7 +52,7 @@ pub enum InvalidPayload {
 }
 
 impl Payload {
-    /// Parses and checks the data of one result that a runner sent. `data` is JSON text; absent data is an empty object.
+    /// Parses and checks the data of a result. `data` is JSON text; missing data is an empty object.
     pub fn parse(result_kind: &str, data: Option<&str>) -> Result<Payload, InvalidPayload> {
         let data = data.unwrap_or("{}");
         if result_kind != kind::MESSAGE_DELTA {
@@ -89,21 +89,21 @@ fn read<'a, T: Deserialize<'a>>(result_kind: &str, data: &'a str) -> Result<T, I
         .map_err(|reason| InvalidPayload::Shape { kind: result_kind.to_owned(), reason })
 }
 
-/// Types become names of server-sent events: one word, and none that only the host writes.
+/// Types become names of server-sent events: one word, and none that is reserved for the host.
 fn check_kind(result_kind: &str) -> Result<(), InvalidPayload> {
     let is_word = (1..=KIND_BYTES_MAX).contains(&result_kind.len())
         && !result_kind.contains(|c: char| c.is_control() || c.is_whitespace());
     let reason = match result_kind {
         kind::RUN_RESTARTED => "only the host writes this type".to_owned(),
-        _ if !is_word => format!("a type is one word of 1 to {KIND_BYTES_MAX} bytes"),
+        _ if !is_word => format!("a type must be one word of 1 to {KIND_BYTES_MAX} bytes"),
         _ => return Ok(()),
     };
     let kind = result_kind.chars().take(KIND_BYTES_MAX).collect();
     Err(InvalidPayload::Value { kind, reason })
 }
 
-/// Data is kept and handed on as the text it came in, fields we do not know included. So all of it must be
-/// readable: an object, no half surrogates, no numbers beyond a double, not too deep.
+/// Data is stored and passed on as text, including unknown fields. So all of it must be readable: an object, no
+/// lone surrogates, no numbers beyond a double, not nested too deep.
 fn check_readable(result_kind: &str, data: &str) -> Result<(), InvalidPayload> {
     if nesting::depth(data.as_bytes()) > NESTING_MAX {
         let reason = format!("it is nested deeper than {NESTING_MAX} levels");
@@ -151,7 +151,6 @@ pub struct Message {
 }
 
 impl Message {
-    /// An assistant's message of text alone.
     pub fn assistant(text: impl Into<String>) -> Self {
         Self {
             role: Role::Assistant,
@@ -162,7 +161,6 @@ impl Message {
         }
     }
 
-    /// The media of the message, in order.
     pub fn media(&self) -> impl Iterator<Item = &ContentElement> {
         let parts: &[ContentElement] = match &self.content {
             MessageContent::Text(_) => &[],
@@ -270,7 +268,7 @@ pub struct RunCompleted {
     pub message: Option<Message>,
 }
 
-/// `message` or `error` holds the text; both spellings are met in the field.
+/// `message` or `error` contains the text; runners use both.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct RunFailed {
     #[serde(default = "runner_error")]

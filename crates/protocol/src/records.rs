@@ -1,6 +1,6 @@
-//! Records of the project modules: what a module's process asks the host for (`POST /v1/tool-runtime/records`).
+//! Records of project modules: the API for module processes (`POST /v1/tool-runtime/records`).
 //!
-//! Invariant: whose records these are comes from the caller's credential, never from here.
+//! Invariant: the owner of records follows from the caller's credential, never from the request.
 
 use crate::Object;
 use schemars::JsonSchema;
@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "op", rename_all = "snake_case", deny_unknown_fields)]
 pub enum RecordOp {
-    /// Own records and those that were shared and not rejected, by their beginning.
+    /// Own records and shared ones that were not rejected, by start time.
     List {
         module: String,
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -26,12 +26,12 @@ pub enum RecordOp {
         module: String,
         id: String,
     },
-    /// A new record without `id`.
+    /// Without `id`: a new record.
     Put {
         module: String,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         id: Option<String>,
-        /// The version that it must have now, 0 for none at all.
+        /// The expected current version; 0 if it must be missing.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         if_version: Option<i64>,
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -46,13 +46,13 @@ pub enum RecordOp {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         if_version: Option<i64>,
     },
-    /// Only its owner shares a record.
+    /// Only the owner can share a record.
     Share {
         module: String,
         id: String,
         with: Vec<String>,
     },
-    /// Only somebody it was shared with answers.
+    /// Only an actor that it was shared with can answer.
     Answer {
         module: String,
         id: String,
@@ -73,7 +73,7 @@ impl RecordOp {
     }
 }
 
-/// A record as the module sees it; `starts_at` and `ends_at` are Unix milliseconds, to be computed with.
+/// A record as the module sees it; `starts_at` and `ends_at` are Unix milliseconds.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct RecordView {
     pub id: String,
@@ -86,12 +86,12 @@ pub struct RecordView {
     pub body: Object,
     /// RFC 3339.
     pub updated_at: String,
-    /// What the reader has answered, where it was shared with them.
+    /// The reader's answer, if it was shared with them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub link_status: Option<RecordLinkStatus>,
 }
 
-/// Somebody a record is shared with.
+/// An actor that a record is shared with.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct RecordLink {
     pub actor: String,

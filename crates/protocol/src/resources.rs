@@ -1,8 +1,8 @@
-//! Resources: what this run was granted, as the runner sees it (seed 000 §6).
+//! The resources granted to a run, as its runner sees them (seed 000 §6).
 //!
 //! The seed names the item types; their fields are decided here.
 //!
-//! Invariant: a resource that is listed is granted; ids are opaque to the runner.
+//! Invariant: a listed resource is granted; ids are opaque to the runner.
 
 use crate::Object;
 use crate::manifest::{KnowledgePermission, ModelPermission, ToolPermission};
@@ -33,7 +33,7 @@ pub struct ModelResource {
     pub operations: Vec<ModelPermission>,
     #[serde(default)]
     pub metadata: Object,
-    /// What we do not know, kept.
+    /// Unknown fields, preserved.
     #[serde(flatten)]
     pub extra: Object,
 }
@@ -52,7 +52,7 @@ pub struct ToolResource {
     pub operations: Vec<ToolPermission>,
     #[serde(default)]
     pub metadata: Object,
-    /// What we do not know, kept.
+    /// Unknown fields, preserved.
     #[serde(flatten)]
     pub extra: Object,
 }
@@ -68,7 +68,7 @@ pub struct KnowledgeBaseResource {
     pub operations: Vec<KnowledgePermission>,
     #[serde(default)]
     pub metadata: Object,
-    /// What we do not know, kept.
+    /// Unknown fields, preserved.
     #[serde(flatten)]
     pub extra: Object,
 }
@@ -88,12 +88,12 @@ pub struct FileResource {
     pub size_bytes: Option<u64>,
     #[serde(default)]
     pub metadata: Object,
-    /// What we do not know, kept.
+    /// Unknown fields, preserved.
     #[serde(flatten)]
     pub extra: Object,
 }
 
-/// Which storage areas this run may use.
+/// The storage areas that this run may use.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct StorageResource {

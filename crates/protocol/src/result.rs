@@ -1,9 +1,9 @@
-//! One item of a run's stream (seed 000 §7.1).
+//! One result of a run (seed 000 §7.1).
 //!
-//! `AgentRunResult` is what readers see; `RawResult` is the same item as it comes from a runner, with its
-//! data unparsed, so that a delta passes through the host without being rebuilt.
+//! `AgentRunResult` is for readers; `RawResult` is a result as received from a runner, with unparsed data, so that
+//! deltas pass through the host without being rebuilt.
 //!
-//! Invariant: a `sequence` that was read is a whole number from 0 on.
+//! Invariant: a parsed `sequence` is a non-negative integer.
 
 use crate::{Object, object};
 use schemars::JsonSchema;
@@ -17,20 +17,20 @@ pub struct AgentRunResult {
     pub kind: String,
     #[serde(default)]
     pub data: Object,
-    /// From a runner: its own count. To a reader: the host's number, increasing, gaps allowed.
+    /// From a runner: its own counter. To a reader: the host's sequence number, increasing with gaps.
     #[serde(default, deserialize_with = "crate::number::count")]
     #[schemars(range(min = 0))]
     pub sequence: Option<i64>,
     /// Unix seconds.
     #[serde(default, deserialize_with = "crate::number::whole")]
     pub timestamp: Option<i64>,
-    /// Our addition, to readers only: when the host took the result in, RFC 3339 with milliseconds.
+    /// Our addition, to readers only: when the host received the result, RFC 3339 with milliseconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub created_at: Option<String>,
-    /// Beside `run.completed`: tokens and cost, as far as known.
+    /// With `run.completed`: tokens and cost, as far as known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub usage: Option<Object>,
-    /// The runner's own `sequence`, once the host has numbered the result.
+    /// The runner's own `sequence`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub runner_sequence: Option<i64>,
     #[serde(flatten)]
@@ -61,13 +61,12 @@ pub struct RawResult {
 }
 
 impl RawResult {
-    /// Reads one result as it stands on the wire.
     pub fn parse(json: &str) -> serde_json::Result<Self> {
         object::from_str(json)
     }
 }
 
-/// The names of the stable result types, and of those the host writes itself.
+/// The stable result types, and those of the host itself.
 pub mod kind {
     pub const MESSAGE_DELTA: &str = "message.delta";
     pub const MESSAGE_COMPLETED: &str = "message.completed";
@@ -78,10 +77,10 @@ pub mod kind {
     pub const ACTION_REQUESTED: &str = "action.requested";
     pub const RUN_COMPLETED: &str = "run.completed";
     pub const RUN_FAILED: &str = "run.failed";
-    /// Written by the host only: a new attempt begins, forget what was folded.
+    /// Written by the host only: a new attempt starts, discard earlier results.
     pub const RUN_RESTARTED: &str = "run.restarted";
 
-    /// A line of a LangBot runner's log: kept with the run, acted on by nobody.
+    /// A log line of a LangBot runner: stored with the run, not acted on.
     pub const PROCESSOR_LOG: &str = "processor.log";
 
     pub const STABLE: [&str; 9] = [

@@ -1,6 +1,6 @@
 //! A run as the API shows it (CONTRACT §2).
 //!
-//! Invariant: a run that is not open has `finished_at`; a status never leaves a terminal one.
+//! Invariant: a run that is not open has `finished_at`; a terminal status is final.
 
 use crate::Object;
 use schemars::JsonSchema;
@@ -48,18 +48,17 @@ pub struct RunError {
     pub retryable: bool,
 }
 
-/// What a run's calls of models took together.
+/// Total cost of a run's model calls.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ModelCalls {
     #[schemars(range(min = 0))]
     pub calls: i64,
-    /// Calls of which nobody knows the cost: no usage was told, or the model has no price. They are not part
-    /// of `cost_usd`.
+    /// Calls of unknown cost: without reported usage, or with a model without a price. Not included in `cost_usd`.
     #[schemars(range(min = 0))]
     pub unpriced: i64,
-    /// In and out together, as far as it was told; null where no call told any.
+    /// Input and output together, as far as reported; null if unknown.
     pub tokens: Option<i64>,
-    /// US dollars, by the prices of the configuration; null where no cost is known.
+    /// US dollars at the configured prices; null if unknown.
     pub cost_usd: Option<f64>,
 }
 
@@ -80,10 +79,10 @@ pub struct RunView {
     pub error: Option<RunError>,
     pub usage: Option<Object>,
     pub last_sequence: i64,
-    /// What kept the runner from the rest of the machine, e.g. `landlock:7`.
+    /// The runner's sandbox, e.g. `landlock:7`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub isolation: Option<String>,
-    /// What the host counted of the run's calls of models; not in lists.
+    /// The run's model calls as counted by the host; not in lists.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model_calls: Option<ModelCalls>,
     #[serde(flatten)]

@@ -1,15 +1,14 @@
-//! Runner ids: `plugin:author/name/runner`, stable and opaque to everyone but the host.
+//! Runner ids: `plugin:author/name/runner`, stable and opaque to everything but the host.
 //!
-//! Invariant: a `RunnerId` that exists is well formed.
+//! Invariant: a `RunnerId` is well formed.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
-/// Longest id the host accepts.
 pub const RUNNER_ID_BYTES_MAX: usize = 256;
 
-/// The same rule as `RunnerId::parse`, for JSON Schema.
+/// The rule of `RunnerId::parse` for JSON Schema.
 const PATTERN: &str = concat!(
     r"^plugin:(?!\.{1,2}/)[A-Za-z0-9_.-]+",
     r"/(?!\.{1,2}/)[A-Za-z0-9_.-]+",
@@ -44,7 +43,7 @@ impl RunnerId {
         Self::parse(&format!("plugin:{author}/{name}/{runner}"))
     }
 
-    /// The plugin that offers the runner, as `author/name`.
+    /// The runner's plugin, as `author/name`.
     pub fn plugin(&self) -> &str {
         let rest = &self.0["plugin:".len()..];
         &rest[..rest.rfind('/').unwrap_or(rest.len())]

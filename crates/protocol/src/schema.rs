@@ -1,7 +1,7 @@
-//! JSON Schema (draft 2020-12) of every structure that stands alone on a wire.
+//! JSON Schema (draft 2020-12) of every top-level structure.
 //!
-//! Invariant: a structure that a program outside may have to read or write is in the list, and
-//! `docs/schema/` holds exactly what this list gives.
+//! Invariant: every structure that other programs read or write is listed, and `docs/schema/` contains exactly
+//! these schemas.
 
 use crate::payload::{
     ActionRequested, ArtifactCreated, MessageCompleted, MessageDelta, RunCompleted, RunFailed,
@@ -24,7 +24,7 @@ macro_rules! schemas {
 
 mod api;
 
-/// Every schema by the name of its structure, which is also the name of its file.
+/// Every schema by the name of its structure, which is also its file name.
 pub fn all() -> Vec<(&'static str, Schema)> {
     let mut all = schemas![
         ActionRequested,
@@ -64,7 +64,6 @@ pub fn all() -> Vec<(&'static str, Schema)> {
     all
 }
 
-/// The text of a schema's file.
 pub fn file_text(schema: &Schema) -> String {
     format!("{:#}\n", schema.as_value())
 }

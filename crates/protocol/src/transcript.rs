@@ -1,6 +1,6 @@
-//! The conversation view that is projected from the event log (decision 001).
+//! The transcript of a conversation, projected from the event log (decision 001).
 //!
-//! Invariant: `seq` alone orders the items of a conversation, never a time.
+//! Invariant: only `seq` orders the items of a conversation, never a time.
 
 use crate::{ActorContext, ArtifactRef, Object};
 use schemars::JsonSchema;
@@ -23,7 +23,7 @@ pub struct TranscriptItem {
     pub conversation_id: String,
     #[serde(default)]
     pub thread_id: Option<String>,
-    /// Position in the conversation; the order of the view.
+    /// Position in the conversation.
     pub seq: i64,
     pub role: TranscriptRole,
     #[serde(default)]
@@ -34,7 +34,7 @@ pub struct TranscriptItem {
     pub actor: Option<ActorContext>,
     #[serde(default)]
     pub text: Option<String>,
-    /// Tool items only: the text projection of the tool's result.
+    /// Tool items only: the tool's result as text.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub content: Option<String>,
     #[serde(default)]

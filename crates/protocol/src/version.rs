@@ -1,10 +1,9 @@
-//! Version negotiation (seed 000 §3): the major version decides, the rest informs.
+//! Version negotiation (seed 000 §3): only the major version counts.
 
-/// The protocol's major version, as spoken by this host.
+/// The major version of the protocol that this host implements.
 pub const PROTOCOL_VERSION: &str = "1";
 
-/// Whether a peer that speaks `version` and this side understand each other. `1`, `1.4` and `1.4.2` do;
-/// anything that is not a version does not.
+/// Whether a peer's `version` is compatible. `1`, `1.4` and `1.4.2` are; anything that is not a version is not.
 pub fn is_compatible(version: &str) -> bool {
     let mut parts = version.split('.');
     parts.next() == Some(PROTOCOL_VERSION)

@@ -1,7 +1,7 @@
-//! JSON-RPC 2.0 as the native runner wire uses it (CONTRACT §3).
+//! JSON-RPC 2.0 of the native runner wire (CONTRACT §3).
 //!
-//! Invariant: a message is read once and its parameters are not copied; `"result": null` is an answer, a
-//! missing `result` is none.
+//! Invariant: a message is parsed once and its parameters are not copied; `"result": null` is a response, a
+//! missing `result` is not.
 
 use crate::{AgentAPIError, object};
 use schemars::JsonSchema;
@@ -17,7 +17,7 @@ pub use tools::{
     TOOL_NAME_BYTES_MAX, TOOL_TIMEOUT_S_MAX, TOOLS_MAX, ToolRisk, is_tool_name,
 };
 
-/// The JSON-RPC code of every refusal that carries an `AgentAPIError`.
+/// The JSON-RPC code of errors that contain an `AgentAPIError`.
 pub const API_ERROR: i64 = -32000;
 pub const PARSE_ERROR: i64 = -32700;
 pub const INVALID_REQUEST: i64 = -32600;
@@ -38,7 +38,7 @@ pub mod method {
     pub const STREAM_ITEM: &str = "stream.item";
 }
 
-/// A message of either direction, read without copying its parameters.
+/// A message in either direction, parsed without copying its parameters.
 #[derive(Debug, Deserialize)]
 pub struct Incoming<'a> {
     #[serde(default)]
@@ -54,7 +54,7 @@ pub struct Incoming<'a> {
 }
 
 impl<'a> Incoming<'a> {
-    /// Reads one message; a list, a batch included, is none.
+    /// Parses one message; lists, including batches, are invalid.
     pub fn parse(json: &'a str) -> serde_json::Result<Self> {
         object::from_str(json)
     }
@@ -121,7 +121,7 @@ pub struct PluginIdentity {
 }
 
 impl PluginIdentity {
-    /// `author/name`, as the configuration pins it.
+    /// `author/name`, as pinned in the configuration.
     pub fn path(&self) -> String {
         format!("{}/{}", self.author, self.name)
     }
@@ -134,8 +134,8 @@ pub struct CancelParams {
     pub reason: Option<String>,
 }
 
-/// The parameters of `request.cancel`: the runner gives up one of its calls, or the host a `call_tool`. A
-/// call that was given up needs no answer.
+/// The parameters of `request.cancel`: the runner cancels one of its calls, or the host a `call_tool`. A
+/// cancelled call needs no response.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct RequestCancelParams {
     pub request_id: RequestId,

@@ -1,6 +1,6 @@
-//! The families of the host's methods, as a run reaches them.
+//! The method families of the host's API.
 //!
-//! Invariant: a family borrows its run and holds nothing else.
+//! Invariant: a family only borrows its run.
 
 use crate::RunCtx;
 use crate::artifacts::ArtifactsApi;
@@ -14,8 +14,8 @@ use crate::steering::SteeringApi;
 use crate::storage::StorageApi;
 use crate::tools::ToolsApi;
 
-/// What a run may ask its host for. Each call ends at the run's deadline, and is given up at the host when
-/// its future is dropped.
+/// The host's API. Each call ends at the run's deadline, and is cancelled at the host when its future is
+/// dropped.
 impl RunCtx {
     /// The transcript of the conversation, by page or by search.
     pub fn history(&self) -> HistoryApi<'_> {
@@ -32,12 +32,12 @@ impl RunCtx {
         ArtifactsApi(self)
     }
 
-    /// Small JSON values the host keeps: `ctx.state().get(StateScope::Conversation, "topic")`.
+    /// Small JSON values stored by the host: `ctx.state().get(StateScope::Conversation, "topic")`.
     pub fn state(&self) -> StateApi<'_> {
         StateApi(self)
     }
 
-    /// Blobs the host keeps.
+    /// Blobs stored by the host.
     pub fn storage(&self) -> StorageApi<'_> {
         StorageApi(self)
     }
@@ -47,7 +47,7 @@ impl RunCtx {
         PlatformApi(self)
     }
 
-    /// Messages that come while the run is going on.
+    /// Messages that arrive during the run.
     pub fn steering(&self) -> SteeringApi<'_> {
         SteeringApi(self)
     }

@@ -1,6 +1,6 @@
-//! Files and other bytes: `artifacts.*` (CONTRACT §4).
+//! Stored files: `artifacts.*` (CONTRACT §4).
 //!
-//! Invariant: bytes come out as bytes; what the host sent is checked before it is handed on.
+//! Invariant: content is returned as bytes; what the host sent is checked first.
 
 use crate::RunCtx;
 use crate::bytes::{self, decode};
@@ -24,28 +24,28 @@ pub struct ArtifactsApi<'a>(pub(crate) &'a RunCtx);
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ArtifactBytes {
     pub bytes: Vec<u8>,
-    /// Where the part begins.
+    /// Where the part starts.
     pub offset: u64,
     /// Bytes of the whole artifact.
     pub size_bytes: u64,
-    /// Nothing comes after this part.
+    /// The part reaches the end.
     pub eof: bool,
 }
 
-/// What is said about an artifact that is created.
+/// Properties of a new artifact.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct ArtifactOptions {
     /// A file name, not a path.
     pub name: Option<String>,
-    /// Found out from the bytes when absent; refused when the bytes are something else.
+    /// Default: detected; rejected if it does not match the content.
     pub mime_type: Option<String>,
     pub metadata: Object,
-    /// Kept when absent.
+    /// Default: it does not expire.
     pub expires_in_s: Option<i64>,
 }
 
 impl<'a> ArtifactsApi<'a> {
-    /// What is known about an artifact.
+    /// The metadata of an artifact.
     pub async fn metadata(
         &self,
         artifact_id: impl Into<String>,
@@ -53,7 +53,7 @@ impl<'a> ArtifactsApi<'a> {
         self.0.ask(&ArtifactIdParams { artifact_id: artifact_id.into() }).await
     }
 
-    /// Up to `length` bytes from `offset` on; the host may give fewer.
+    /// Up to `length` bytes from `offset`; the host may return fewer.
     pub async fn read_range(
         &self,
         artifact_id: impl Into<String>,
@@ -70,7 +70,7 @@ impl<'a> ArtifactsApi<'a> {
         })
     }
 
-    /// The whole artifact, piece by piece, from its beginning.
+    /// The whole artifact as a stream of pieces.
     ///
     /// ```
     /// # use greenroom_sdk::{RunCtx, RunFailure};
@@ -90,7 +90,7 @@ impl<'a> ArtifactsApi<'a> {
         self.open_stream_at(artifact_id, 0).await
     }
 
-    /// The same from a place on.
+    /// The same, starting at an offset.
     pub async fn open_stream_at(
         &self,
         artifact_id: impl Into<String>,
@@ -103,7 +103,7 @@ impl<'a> ArtifactsApi<'a> {
         Ok(ArtifactStream { ctx: self.0.clone(), params, items })
     }
 
-    /// Keeps bytes as an artifact of this run's conversation.
+    /// Stores bytes as an artifact of this run's conversation.
     pub async fn create(
         &self,
         content: &[u8],
@@ -120,11 +120,11 @@ impl<'a> ArtifactsApi<'a> {
     }
 }
 
-/// The bytes of an artifact in order. Pieces that come faster than they are read are asked for again, so a
-/// slow reader costs time and not memory.
+/// The bytes of an artifact in order. If pieces arrive faster than they are read, the stream is reopened where it
+/// stopped, so a slow reader costs time but no memory.
 pub struct ArtifactStream {
     ctx: RunCtx,
-    /// What is to be asked for next: `offset` is where the next piece begins.
+    /// The next request: `offset` is where the next piece starts.
     params: OpenStreamParams,
     /// `None` after the end.
     items: Option<Items>,
@@ -136,7 +136,7 @@ impl ArtifactStream {
         StreamExt::next(self).await
     }
 
-    /// Where the next piece begins.
+    /// Where the next piece starts.
     pub fn offset(&self) -> u64 {
         self.params.offset
     }
@@ -145,7 +145,7 @@ impl ArtifactStream {
         let item: ArtifactStreamItem = read(OpenStreamParams::METHOD.as_str(), item)?;
         let piece = decode(Method::ArtifactsOpenStream, &item.data_base64)?;
         if item.offset != self.params.offset {
-            return Err(broken("a piece is missing"));
+            return Err(invalid_stream("a piece is missing"));
         }
         self.params.offset += piece.len() as u64;
         Ok(piece)
@@ -154,7 +154,7 @@ impl ArtifactStream {
     fn end(&self, answer: &RawValue) -> Result<(), AgentAPIError> {
         let end: ArtifactStreamEnd = read(OpenStreamParams::METHOD.as_str(), answer)?;
         match self.params.offset < end.size_bytes {
-            true => Err(broken("it ended early")),
+            true => Err(invalid_stream("it ended early")),
             false => Ok(()),
         }
     }
@@ -180,7 +180,7 @@ impl ArtifactStream {
 impl Stream for ArtifactStream {
     type Item = Result<Vec<u8>, AgentAPIError>;
 
-    /// Nothing comes after a failure.
+    /// Nothing follows an error.
     fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
         let polled = self.poll_piece(cx);
         if let Poll::Ready(Some(Err(_))) = polled {
@@ -190,8 +190,7 @@ impl Stream for ArtifactStream {
     }
 }
 
-fn broken(what: &str) -> AgentAPIError {
-    let text =
-        format!("the answer to `{}` is not as expected: {what}", Method::ArtifactsOpenStream);
+fn invalid_stream(what: &str) -> AgentAPIError {
+    let text = format!("unexpected response to `{}`: {what}", Method::ArtifactsOpenStream);
     AgentAPIError::new(ErrorCode::RuntimeError, text)
 }

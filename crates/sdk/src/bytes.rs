@@ -1,6 +1,6 @@
-//! Bytes as the wire carries them.
+//! Base64 encoding of bytes.
 //!
-//! Invariant: what is too large for one call is refused before it is written out.
+//! Invariant: bytes that are too large for one call are rejected before they are encoded.
 
 use crate::calls::CALL_BYTES_MAX;
 use base64::Engine;
@@ -8,7 +8,7 @@ use base64::engine::general_purpose::STANDARD;
 use greenroom_protocol::api::Method;
 use greenroom_protocol::{AgentAPIError, ErrorCode};
 
-/// Bytes that fit into one call beside its other parameters.
+/// Bytes that fit into one call with its other parameters.
 const BYTES_MAX: usize = CALL_BYTES_MAX / 4 * 3 - 64 * 1024;
 
 pub(crate) fn encode(method: Method, bytes: &[u8]) -> Result<String, AgentAPIError> {
@@ -21,7 +21,7 @@ pub(crate) fn encode(method: Method, bytes: &[u8]) -> Result<String, AgentAPIErr
 
 pub(crate) fn decode(method: Method, text: &str) -> Result<Vec<u8>, AgentAPIError> {
     STANDARD.decode(text).map_err(|error| {
-        let text = format!("the answer to `{method}` is not as expected: {error}");
+        let text = format!("unexpected response to `{method}`: {error}");
         AgentAPIError::new(ErrorCode::RuntimeError, text)
     })
 }

@@ -1,7 +1,7 @@
-//! Calls from a run to the host: sent, awaited, given up.
+//! Calls from a run to the host: sent, awaited, cancelled.
 //!
-//! Invariant: every call ends: by its answer, at the run's deadline, by cancellation or with the
-//! connection. A call that nobody awaits any more is given up at the host by `request.cancel`.
+//! Invariant: every call ends: with its response, at the run's deadline, by cancellation or with the connection.
+//! A call that is no longer awaited is cancelled at the host by `request.cancel`.
 
 use crate::inbox::{End, Inbox};
 use crate::message::{self, Answer, Request};
@@ -15,8 +15,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::oneshot;
 
-/// Longest call. A host takes a longer line for a broken wire and ends every run of the connection, so it
-/// is refused here.
+/// Longest call. The host treats a longer line as a protocol error and ends every run of the connection, so it
+/// is rejected here.
 pub(crate) const CALL_BYTES_MAX: usize = 8 * 1024 * 1024;
 
 pub(crate) struct Calls {
@@ -25,7 +25,7 @@ pub(crate) struct Calls {
     open: Mutex<HashMap<u64, Waiting>>,
 }
 
-/// Who waits for the answer to a call.
+/// The receiver of a response.
 enum Waiting {
     Answer(oneshot::Sender<Answer>),
     Items(Arc<Inbox>),
@@ -36,7 +36,7 @@ impl Calls {
         Self { outbox, next_id: AtomicU64::new(1), open: Mutex::default() }
     }
 
-    /// Sends one call and waits for its answer; dropping the future gives the call up.
+    /// Sends a call and waits for its response; dropping the future cancels the call.
     pub(crate) async fn call(
         self: &Arc<Self>,
         name: &str,
@@ -54,7 +54,7 @@ impl Calls {
         }
     }
 
-    /// Sends one streaming call without waiting for room; see [`Calls::room`].
+    /// Sends a streaming call without waiting for room; see [`Calls::room`].
     pub(crate) fn open(
         self: &Arc<Self>,
         name: &str,
@@ -74,29 +74,29 @@ impl Calls {
         self.outbox.push(|_| {}).await.map_err(|_| closed())
     }
 
-    /// Hands an answer to whoever waits for it; one that nobody waits for is passed over.
+    /// Passes a response to its receiver; ignored if there is none.
     pub(crate) fn answer(&self, id: u64, answer: Answer) {
         let waiting = self.lock().remove(&id);
         match waiting {
-            // Whoever does not listen any more has given the call up.
+            // A receiver that was dropped has cancelled the call.
             Some(Waiting::Answer(waiting)) => drop(waiting.send(answer)),
             Some(Waiting::Items(inbox)) => inbox.end(End::Answered(answer)),
             None => {}
         }
     }
 
-    /// Hands an item to its stream. A stream that is full is over, and its call is given up.
+    /// Passes an item to its stream. A stream that is full ends, and its call is cancelled.
     pub(crate) fn item(&self, id: u64, item: &RawValue) {
         let mut open = self.lock();
         let Some(Waiting::Items(inbox)) = open.get(&id) else { return };
         if !inbox.put(item) {
             open.remove(&id);
             drop(open);
-            self.give_up(id);
+            self.cancel(id);
         }
     }
 
-    /// The connection is over: every open call fails.
+    /// The connection ended: every open call fails.
     pub(crate) fn close(&self) {
         let open = std::mem::take(&mut *self.lock());
         for waiting in open.into_values() {
@@ -111,12 +111,12 @@ impl Calls {
         OpenCall { calls: self.clone(), id, sent: false }
     }
 
-    fn give_up(&self, id: u64) {
+    fn cancel(&self, id: u64) {
         let params = serde_json::json!({ "request_id": id });
-        let giving_up = Request::notification(method::REQUEST_CANCEL, params);
-        // A closed connection has no call left to give up.
+        let cancel = Request::notification(method::REQUEST_CANCEL, params);
+        // After the connection closed there is nothing to cancel.
         let _ = self.outbox.push_now(|buffer| {
-            message::write(buffer, &giving_up);
+            message::write(buffer, &cancel);
         });
     }
 
@@ -125,7 +125,7 @@ impl Calls {
     }
 }
 
-/// A call that somebody waits for; dropped before its answer came, it is given up.
+/// An awaited call; cancelled if dropped before its response.
 pub(crate) struct OpenCall {
     calls: Arc<Calls>,
     id: u64,
@@ -136,7 +136,7 @@ impl Drop for OpenCall {
     fn drop(&mut self) {
         let unanswered = self.calls.lock().remove(&self.id).is_some();
         if unanswered && self.sent {
-            self.calls.give_up(self.id);
+            self.calls.cancel(self.id);
         }
     }
 }
@@ -155,13 +155,13 @@ fn line(id: u64, name: &str, params: impl Serialize) -> Result<Vec<u8>, AgentAPI
     Ok(line)
 }
 
-/// `-32000` carries an `AgentAPIError`; any other code is an error of the wire.
+/// `-32000` contains an `AgentAPIError`; any other code is an error of the wire.
 pub(crate) fn api_error(error: RpcError) -> AgentAPIError {
-    let refused = match (error.code, error.data) {
+    let api_error = match (error.code, error.data) {
         (API_ERROR, Some(data)) => serde_json::from_value(data).ok(),
         _ => None,
     };
-    refused.unwrap_or_else(|| {
+    api_error.unwrap_or_else(|| {
         AgentAPIError::new(ErrorCode::RuntimeError, error.message).detail("rpc_code", error.code)
     })
 }

@@ -1,10 +1,10 @@
-//! One connection to a host: what each message of the host means.
+//! One connection to a host: handles its messages.
 //!
-//! Invariant: every request that is not given up gets exactly one answer; a run ends with one terminal and then the answer to
-//! its `run_agent`; nothing the host sends and nothing a run does ends the process, except `shutdown`.
+//! Invariant: every request that is not cancelled gets exactly one response; a run ends with one terminal result and
+//! then the response to its `run_agent`; no message and no run ends the process, except `shutdown`.
 
 use crate::calls::Calls;
-use crate::message::{self, Refusal, Response};
+use crate::message::{self, ErrorResponse, Response};
 use crate::outbox::Outbox;
 use crate::plugin::{AnyRunner, CheckedPlugin};
 use crate::{RunCtx, RunFailure, RunResult};
@@ -25,7 +25,7 @@ use tokio_util::task::TaskTracker;
 
 mod tools;
 
-/// How long the runs may take to end once the connection is over.
+/// How long the runs may take to end after the connection ended.
 const DRAIN: Duration = Duration::from_secs(2);
 
 pub(crate) struct Connection {
@@ -37,15 +37,14 @@ pub(crate) struct Connection {
     tasks: TaskTracker,
 }
 
-/// What to do after a message.
 pub(crate) enum Next {
     Read,
-    /// The host asked for the end; answer when the runs are over.
+    /// The host requested shutdown; respond when the runs have ended.
     ShutDown(Option<RequestId>),
 }
 
-/// A refusal of a request: JSON-RPC code and message.
-type Refused = (i64, String);
+/// An error response: JSON-RPC code and message.
+type Rejected = (i64, String);
 
 impl Connection {
     pub(crate) fn new(plugin: Arc<CheckedPlugin>) -> Arc<Self> {
@@ -61,19 +60,19 @@ impl Connection {
         })
     }
 
-    /// Takes one message of the host.
+    /// Handles one message of the host.
     pub(crate) async fn receive(self: &Arc<Self>, bytes: &[u8]) -> Next {
         let incoming = match serde_json::from_slice::<Incoming<'_>>(bytes) {
             Ok(incoming) => incoming,
             Err(error) => {
                 let is_json = serde_json::from_slice::<&RawValue>(bytes).is_ok();
                 let code = if is_json { INVALID_REQUEST } else { PARSE_ERROR };
-                self.refuse(None, (code, error.to_string())).await;
+                self.reject(None, (code, error.to_string())).await;
                 return Next::Read;
             }
         };
         let Some(name) = incoming.method.as_deref() else {
-            self.answered(incoming).await;
+            self.response(incoming).await;
             return Next::Read;
         };
         if name == method::SHUTDOWN {
@@ -86,15 +85,15 @@ impl Connection {
         Next::Read
     }
 
-    /// Ends all runs, answers `shutdown` if that was the reason, and lets the writer finish.
+    /// Ends all runs, responds to `shutdown` if that was the reason, and lets the writer finish.
     pub(crate) async fn drain(&self, shutdown: Option<RequestId>) {
         for cancel in self.runs().values() {
             cancel.cancel();
         }
-        self.give_up_tool_calls();
+        self.cancel_tool_calls();
         self.calls.close();
         self.tasks.close();
-        // Runs that are still there are dropped with the runtime.
+        // Runs that still exist are dropped with the runtime.
         let _ = tokio::time::timeout(DRAIN, self.tasks.wait()).await;
         if let Some(id) = shutdown {
             self.respond(id, Empty {}).await;
@@ -102,10 +101,10 @@ impl Connection {
         self.outbox.close();
     }
 
-    /// The connection broke: nobody is left to speak to.
+    /// The connection broke.
     pub(crate) fn abandon(&self) {
         self.outbox.close();
-        self.give_up_tool_calls();
+        self.cancel_tool_calls();
         self.calls.close();
         for cancel in self.runs().values() {
             cancel.cancel();
@@ -113,10 +112,10 @@ impl Connection {
     }
 
     async fn request(self: &Arc<Self>, id: RequestId, name: &str, params: Option<&RawValue>) {
-        let refused = match name {
+        let rejected = match name {
             method::INITIALIZE => match self.initialize(params) {
                 Ok(answer) => return self.respond(id, answer).await,
-                Err(refused) => refused,
+                Err(rejected) => rejected,
             },
             method::LIST_AGENT_RUNNERS => {
                 let runners = self.plugin.manifests();
@@ -128,18 +127,18 @@ impl Connection {
             }
             method::CALL_TOOL => match self.call_tool(id.clone(), params) {
                 Ok(()) => return,
-                Err(refused) => refused,
+                Err(rejected) => rejected,
             },
             method::RUN_AGENT => match self.start(id.clone(), params) {
                 Ok(()) => return,
-                Err(refused) => refused,
+                Err(rejected) => rejected,
             },
-            _ => (METHOD_NOT_FOUND, format!("there is no method `{name}`")),
+            _ => (METHOD_NOT_FOUND, format!("unknown method `{name}`")),
         };
-        self.refuse(Some(id), refused).await;
+        self.reject(Some(id), rejected).await;
     }
 
-    /// Notifications have no answer; those we do not know are passed over, as JSON-RPC asks.
+    /// Unknown notifications are ignored, as JSON-RPC requires.
     fn notification(&self, name: &str, params: Option<&RawValue>) {
         match name {
             method::RUN_CANCEL => {
@@ -149,7 +148,7 @@ impl Connection {
                     token.cancel();
                 }
             }
-            method::REQUEST_CANCEL => self.give_up_tool_call(params),
+            method::REQUEST_CANCEL => self.cancel_tool_call(params),
             method::STREAM_ITEM => {
                 if let Ok(StreamItem { request_id: RequestId::Number(id), item }) = read(params)
                     && id > 0
@@ -161,13 +160,13 @@ impl Connection {
         }
     }
 
-    fn initialize(&self, params: Option<&RawValue>) -> Result<InitializeResult, Refused> {
-        let asked: InitializeParams = read(params)?;
-        let major = asked.protocol_version.split('.').next();
+    fn initialize(&self, params: Option<&RawValue>) -> Result<InitializeResult, Rejected> {
+        let params: InitializeParams = read(params)?;
+        let major = params.protocol_version.split('.').next();
         if major != Some(PROTOCOL_VERSION) {
             let text = format!(
-                "protocol version `{}` is not spoken here, `{PROTOCOL_VERSION}` is",
-                asked.protocol_version
+                "protocol version `{}` is not supported, expected `{PROTOCOL_VERSION}`",
+                params.protocol_version
             );
             return Err((INVALID_PARAMS, text));
         }
@@ -177,15 +176,16 @@ impl Connection {
         })
     }
 
-    fn start(self: &Arc<Self>, id: RequestId, params: Option<&RawValue>) -> Result<(), Refused> {
+    fn start(self: &Arc<Self>, id: RequestId, params: Option<&RawValue>) -> Result<(), Rejected> {
         let request: AgentRunRequest = read(params)?;
-        let runner = self.plugin.get(&request.runner_id).ok_or_else(|| {
-            (INVALID_PARAMS, format!("there is no runner `{}`", request.runner_id))
-        })?;
+        let runner = self
+            .plugin
+            .get(&request.runner_id)
+            .ok_or_else(|| (INVALID_PARAMS, format!("unknown runner `{}`", request.runner_id)))?;
         let ctx = RunCtx::new(request.context, self.outbox.clone(), self.calls.clone());
         let mut runs = self.runs();
         if runs.contains_key(&ctx.run_id) {
-            return Err((INVALID_PARAMS, format!("run `{}` is already going on", ctx.run_id)));
+            return Err((INVALID_PARAMS, format!("run `{}` is already running", ctx.run_id)));
         }
         runs.insert(ctx.run_id.clone(), ctx.cancellation().clone());
         drop(runs);
@@ -208,7 +208,7 @@ impl Connection {
         self.respond(id, Empty {}).await;
     }
 
-    /// Runs to the end, to the panic, or to the end of the grace after a cancellation.
+    /// Runs until the end, a panic, or the end of the grace period after a cancellation.
     async fn outcome(&self, runner: Arc<dyn AnyRunner>, ctx: &RunCtx) -> Result<(), RunFailure> {
         let running = AssertUnwindSafe(async { runner.start(ctx.clone()).await }).catch_unwind();
         let overdue = async {
@@ -222,8 +222,8 @@ impl Connection {
         }
     }
 
-    /// An answer to one of our calls, or something that is no message at all.
-    async fn answered(&self, incoming: Incoming<'_>) {
+    /// A response to one of our calls, or an invalid message.
+    async fn response(&self, incoming: Incoming<'_>) {
         let answer = match (incoming.error, incoming.result) {
             (Some(error), _) => Err(error),
             (None, Some(result)) => Ok(result.to_owned()),
@@ -233,24 +233,24 @@ impl Connection {
             Some(RequestId::Number(id)) if id > 0 => {
                 self.calls.answer(id.unsigned_abs(), answer);
             }
-            // The host's report of a line it could not read has no id; answering it would never end.
+            // The host's report of an invalid line has no id; responding to it would never end.
             None if answer.is_err() => {}
             id => {
-                self.refuse(id, (INVALID_REQUEST, "there is no `method`".to_owned())).await;
+                self.reject(id, (INVALID_REQUEST, "`method` is missing".to_owned())).await;
             }
         }
     }
 
     async fn respond(&self, id: RequestId, result: impl Serialize) {
-        self.say(&Response::new(id, result)).await;
+        self.send(&Response::new(id, result)).await;
     }
 
-    async fn refuse(&self, id: Option<RequestId>, (code, message): Refused) {
-        self.say(&Refusal::new(id, code, message)).await;
+    async fn reject(&self, id: Option<RequestId>, (code, message): Rejected) {
+        self.send(&ErrorResponse::new(id, code, message)).await;
     }
 
-    async fn say(&self, message: &impl Serialize) {
-        // A closed connection has nobody to answer.
+    async fn send(&self, message: &impl Serialize) {
+        // The connection may be closed.
         let _ = self
             .outbox
             .push(|buffer| {
@@ -267,7 +267,7 @@ impl Connection {
 #[derive(Serialize)]
 struct Empty {}
 
-/// The parameters of `stream.item`, with the item unread.
+/// The parameters of `stream.item`, with an unparsed item.
 #[derive(Deserialize)]
 struct StreamItem<'a> {
     request_id: RequestId,
@@ -275,7 +275,7 @@ struct StreamItem<'a> {
     item: &'a RawValue,
 }
 
-fn read<'a, T: Deserialize<'a>>(params: Option<&'a RawValue>) -> Result<T, Refused> {
+fn read<'a, T: Deserialize<'a>>(params: Option<&'a RawValue>) -> Result<T, Rejected> {
     let params = params.map_or("{}", RawValue::get);
     serde_json::from_str(params).map_err(|error| (INVALID_PARAMS, error.to_string()))
 }

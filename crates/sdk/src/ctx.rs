@@ -1,7 +1,7 @@
-//! One run as its runner sees it: what it was told, how it speaks, what it may ask.
+//! One run as its runner sees it: context, results, API.
 //!
-//! Invariant: results carry this run's id and its own count, in the order in which they were sent; after
-//! a terminal or a cancellation nothing is sent any more.
+//! Invariant: results have this run's id and increasing sequence numbers, in the order in which they were sent;
+//! nothing is sent after a terminal result or a cancellation.
 
 use crate::calls::{Calls, OpenCall};
 use crate::deadline::{Deadline, Pause};
@@ -27,7 +27,7 @@ use std::time::Duration;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-/// The context of a run; reads as the protocol's `AgentRunContext`, and is cheap to clone.
+/// The context of a run; derefs to the protocol's `AgentRunContext`, and is cheap to clone.
 #[derive(Clone)]
 pub struct RunCtx(Arc<Shared>);
 
@@ -37,7 +37,7 @@ struct Shared {
     calls: Arc<Calls>,
     cancel: CancellationToken,
     deadline: Deadline,
-    /// The last number given; only changed while the outbox is held, so numbers and order agree.
+    /// The last sequence number; only changed while the outbox is locked, so numbers and order agree.
     sequence: AtomicI64,
     ended: AtomicBool,
     usage: Mutex<Option<Object>>,
@@ -68,7 +68,7 @@ impl RunCtx {
         }))
     }
 
-    /// The text of the event, empty when it has none.
+    /// The text of the event; empty if it has none.
     pub fn text(&self) -> &str {
         self.input.text.as_deref().unwrap_or_default()
     }
@@ -78,8 +78,8 @@ impl RunCtx {
         self.0.context.config.get(key)
     }
 
-    /// Cancelled when the host takes the run back. Sending and calling fail from then on, so a runner
-    /// that uses `?` stops by itself; one that waits for something else listens to this.
+    /// Cancelled when the host cancels the run. Sending and calling fail from then on, so a runner that uses `?`
+    /// stops by itself; one that waits for something else should watch this.
     pub fn cancellation(&self) -> &CancellationToken {
         &self.0.cancel
     }
@@ -88,18 +88,18 @@ impl RunCtx {
         self.0.cancel.is_cancelled()
     }
 
-    /// The time left until the deadline; `None` when the run has none. It stands still while
-    /// [`platform().request_action`](crate::PlatformApi::request_action) waits for a person.
+    /// The time left until the deadline; `None` without a deadline. It is paused while
+    /// [`platform().request_action`](crate::PlatformApi::request_action) waits for approval.
     pub fn remaining(&self) -> Option<Duration> {
         self.0.deadline.remaining()
     }
 
-    /// Waits, unless the run is cancelled meanwhile.
+    /// Waits, unless the run is cancelled.
     pub async fn sleep(&self, duration: Duration) -> Result<(), RunFailure> {
         self.unless_cancelled(tokio::time::sleep(duration)).await
     }
 
-    /// The future's output, or the failure `cancelled` as soon as the run is cancelled.
+    /// The future's output, or the failure `cancelled` if the run is cancelled first.
     pub async fn unless_cancelled<T>(
         &self,
         future: impl Future<Output = T>,
@@ -107,18 +107,18 @@ impl RunCtx {
         self.0.cancel.run_until_cancelled(future).await.ok_or_else(RunFailure::cancelled)
     }
 
-    /// Sends a piece of the answer.
+    /// Sends a piece of the reply.
     pub async fn delta(&self, text: &str) -> Result<(), RunFailure> {
         let chunk = DeltaChunk { role: "assistant", content: text };
         self.send(kind::MESSAGE_DELTA, DeltaData { chunk }, None).await
     }
 
-    /// Sends the whole answer, after its deltas or without any.
+    /// Sends the complete reply, after its deltas or without any.
     pub async fn message(&self, text: impl Into<String>) -> Result<(), RunFailure> {
         self.emit(RunResult::message(text)).await
     }
 
-    /// Sends any result. After a terminal result nothing more is accepted.
+    /// Sends any result. After a terminal result nothing is accepted.
     pub async fn emit(&self, result: RunResult) -> Result<(), RunFailure> {
         self.send(&result.kind, &result.data, result.usage.as_ref()).await?;
         if result.is_terminal() {
@@ -139,19 +139,18 @@ impl RunCtx {
         Ok(())
     }
 
-    /// Waits until all that was sent has left the process.
+    /// Waits until everything sent has left the process.
     pub async fn flush(&self) {
         self.0.outbox.flush().await;
     }
 
-    /// Tokens and cost, to stand beside the `run.completed` that ends this run.
+    /// Tokens and cost, for the `run.completed` that ends this run.
     pub fn set_usage(&self, usage: Object) {
         *self.0.usage.lock().unwrap_or_else(PoisonError::into_inner) = Some(usage);
     }
 
-    /// Calls a method of the host (CONTRACT §4) by its name, without the checks that the typed methods
-    /// make first; `run_id` is added. Ends at the run's deadline at the latest; dropping the future gives
-    /// the call up.
+    /// Calls a host method (CONTRACT §4) by name, without the checks of the typed methods; `run_id` is added. Ends at
+    /// the run's deadline at the latest; dropping the future cancels the call.
     pub async fn call<T: DeserializeOwned>(
         &self,
         method: &str,
@@ -161,12 +160,12 @@ impl RunCtx {
         read(method, &self.request(method, params).await?)
     }
 
-    /// Sends without the checks of this SDK: for tests of hosts.
+    /// Sends without checks: for tests of hosts.
     pub fn unchecked(&self) -> Unchecked<'_> {
         Unchecked { ctx: self, outbox: &self.0.outbox }
     }
 
-    /// Calls a method with its own parameters, after the checks that can be made here.
+    /// Calls a method with typed parameters, after the local checks.
     pub(crate) async fn ask<P: Params, T: DeserializeOwned>(
         &self,
         params: &P,
@@ -176,13 +175,13 @@ impl RunCtx {
         read(method, &self.request(method, self.for_run(params)).await?)
     }
 
-    /// What can be seen to fail before it is sent.
+    /// Checks that fail without a request.
     pub(crate) fn check<P: Params>(&self, params: &P) -> Result<(), AgentAPIError> {
         local::available(self, P::METHOD)?;
         params.check().map_err(|reason| InvalidParams::new(reason).into())
     }
 
-    /// Sends a streaming call at once.
+    /// Sends a streaming call immediately.
     pub(crate) fn open<P: Params>(
         &self,
         params: &P,
@@ -190,17 +189,17 @@ impl RunCtx {
         self.0.calls.open(P::METHOD.as_str(), self.for_run(params))
     }
 
-    /// Waits until the host has taken enough of what was sent before.
+    /// Waits until the host has read enough of what was sent.
     pub(crate) async fn room(&self) -> Result<(), AgentAPIError> {
         self.0.calls.room().await
     }
 
-    /// Stops the run's clock on this side.
+    /// Pauses the run's deadline on this side.
     pub(crate) fn pause_deadline(&self) -> Pause<'_> {
         self.0.deadline.pause()
     }
 
-    /// Returns when the run is cancelled or its deadline passes while `method` is waited for.
+    /// Returns when the run is cancelled or its deadline passes while waiting for `method`.
     pub(crate) async fn interrupted(&self, method: &str) -> AgentAPIError {
         tokio::select! {
             biased;
@@ -218,15 +217,15 @@ impl RunCtx {
         self.0.usage.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 
-    /// Marks the run as ended; true when it had not been.
+    /// Marks the run as ended; true if it was not.
     pub(crate) fn end(&self) -> bool {
         !self.0.ended.swap(true, Ordering::AcqRel)
     }
 
-    /// Sends the terminal, also for a cancelled run; the caller has marked the end.
+    /// Sends the terminal result, also for a cancelled run; the caller has marked the end.
     pub(crate) async fn send_terminal(&self, result: RunResult) {
         let usage = result.usage.as_ref();
-        // A closed connection means that the host has ended the run by itself.
+        // After a closed connection the host has already ended the run.
         let _ = self.push(&result.kind, &result.data, usage).await;
     }
 
@@ -292,7 +291,7 @@ impl RunCtx {
     }
 }
 
-/// Parameters as they stand on the wire.
+/// Parameters with the run id.
 #[derive(Serialize)]
 struct ForRun<'a, P> {
     run_id: &'a str,
@@ -300,10 +299,10 @@ struct ForRun<'a, P> {
     params: &'a P,
 }
 
-/// Reads what the host answered or sent as an item.
+/// Parses a response or an item.
 pub(crate) fn read<T: DeserializeOwned>(method: &str, json: &RawValue) -> Result<T, AgentAPIError> {
     serde_json::from_str(json.get()).map_err(|error| {
-        let text = format!("the answer to `{method}` is not as expected: {error}");
+        let text = format!("unexpected response to `{method}`: {error}");
         AgentAPIError::new(ErrorCode::RuntimeError, text)
     })
 }

@@ -1,7 +1,7 @@
 //! The run's deadline on this side of the wire.
 //!
-//! Invariant: the host alone ends a run at its deadline; here calls are given up when it passes. While an
-//! action waits for a person the clock stands still, as it does at the host.
+//! Invariant: only the host ends a run at its deadline; here pending calls fail when it passes. The clock is paused
+//! while an action waits for approval, as at the host.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -20,7 +20,7 @@ struct Pauses {
     /// How many actions wait, and since when the first of them.
     open: usize,
     since: Option<Instant>,
-    /// Pauses that are over.
+    /// Total of ended pauses.
     total: Duration,
 }
 
@@ -30,7 +30,7 @@ impl Pauses {
         self.since.get_or_insert(now);
     }
 
-    /// Ends one pause; true when none is left.
+    /// Ends one pause; true if none is left.
     fn finish(&mut self, now: Instant) -> bool {
         self.open -= 1;
         if self.open == 0 {
@@ -51,12 +51,11 @@ impl Deadline {
         Self { at, pauses: Mutex::default(), resumed: Notify::new() }
     }
 
-    /// The time left; `None` without a deadline.
     pub(crate) fn remaining(&self) -> Option<Duration> {
         self.lock().remaining(self.at?, Instant::now())
     }
 
-    /// Returns when the deadline has passed, and never without one.
+    /// Returns when the deadline has passed; never without a deadline.
     pub(crate) async fn passed(&self) {
         loop {
             let mut resumed = std::pin::pin!(self.resumed.notified());
@@ -70,7 +69,7 @@ impl Deadline {
         }
     }
 
-    /// Stops the clock for as long as the guard lives.
+    /// Pauses the clock while the guard lives.
     pub(crate) fn pause(&self) -> Pause<'_> {
         self.lock().begin(Instant::now());
         Pause(self)
@@ -97,7 +96,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_deadline_stands_still_while_any_action_waits() {
+    fn the_deadline_is_paused_while_any_action_waits() {
         let begin = Instant::now();
         let after = |seconds: u64| begin + Duration::from_secs(seconds);
         let mut pauses = Pauses::default();

@@ -1,15 +1,14 @@
-//! The environment of a runner process, read in this one place.
+//! The environment variables of a runner process.
 //!
-//! Invariant: the token is handed on and never printed.
+//! Invariant: the token is never printed.
 
 use crate::{ServeError, Transport};
 
-/// The host's address for a runner on another machine, such as `wss://host.example`.
+/// The host's URL for a remote runner, such as `wss://host.example`.
 const URL: &str = "GREENROOM_URL";
-/// The runner's token there.
 const TOKEN: &str = "GREENROOM_RUNNER_TOKEN";
 
-/// WebSocket when both variables are set, stdio when none is.
+/// WebSocket if both variables are set, stdio if neither is.
 #[expect(
     clippy::disallowed_methods,
     reason = "a runner is a program of its own: this is the one place where it reads its environment"

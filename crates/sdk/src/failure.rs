@@ -1,14 +1,13 @@
-//! How a run fails: a code, a sentence, and whether trying again may help.
+//! How a run fails: a code, a message, and whether a retry may help.
 //!
-//! Invariant: any error turns into a failure with `?`; one that came from the host keeps the host's code.
+//! Invariant: `?` converts any error to a failure; an error of the host keeps its code.
 
 use greenroom_protocol::AgentAPIError;
 use greenroom_protocol::error::run_code;
 use greenroom_protocol::payload::RunFailed;
 use std::error::Error;
 
-/// The end of a run that did not work out. Deliberately no `std::error::Error`, so that every error
-/// converts into it with `?`.
+/// A failed run. Deliberately not a `std::error::Error`, so that every error converts to it with `?`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RunFailure {
     pub code: String,
@@ -17,12 +16,12 @@ pub struct RunFailure {
 }
 
 impl RunFailure {
-    /// A failure with a code of the runner's own, such as `weather.no_station`.
+    /// A failure with a code of the runner, such as `weather.no_station`.
     pub fn new(code: impl Into<String>, message: impl Into<String>) -> Self {
         Self { code: code.into(), message: message.into(), retryable: false }
     }
 
-    /// A failure with the general code `runner.error`.
+    /// A failure with the generic code `runner.error`.
     pub fn error(message: impl Into<String>) -> Self {
         Self::new(run_code::ERROR, message)
     }

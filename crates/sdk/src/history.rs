@@ -1,6 +1,6 @@
 //! The transcript: `history.*` (CONTRACT §4).
 //!
-//! Invariant: nothing is kept between calls; a page knows how to go on by its cursors.
+//! Invariant: no state between calls; a page contains the cursors of its neighbours.
 
 use crate::RunCtx;
 use greenroom_protocol::AgentAPIError;
@@ -18,14 +18,14 @@ impl HistoryApi<'_> {
     /// ```
     /// # use greenroom_sdk::{HistoryPageParams, RunCtx, RunFailure};
     /// # async fn example(ctx: &RunCtx) -> Result<(), RunFailure> {
-    /// let mut asked = HistoryPageParams { limit: 20, ..Default::default() };
+    /// let mut params = HistoryPageParams { limit: 20, ..Default::default() };
     /// loop {
-    ///     let page = ctx.history().page(asked.clone()).await?;
+    ///     let page = ctx.history().page(params.clone()).await?;
     ///     for item in &page.items {
     ///         println!("{:?}: {}", item.role, item.text.as_deref().unwrap_or_default());
     ///     }
     ///     match page.next_cursor.filter(|_| page.has_more) {
-    ///         Some(cursor) => asked.before_cursor = Some(cursor),
+    ///         Some(cursor) => params.before_cursor = Some(cursor),
     ///         None => break,
     ///     }
     /// }
@@ -46,7 +46,7 @@ impl HistoryApi<'_> {
         &self,
         params: HistorySearchParams,
     ) -> Result<Vec<SearchHit>, AgentAPIError> {
-        let found: HistorySearchResult = self.0.ask(&params).await?;
-        Ok(found.items)
+        let result: HistorySearchResult = self.0.ask(&params).await?;
+        Ok(result.items)
     }
 }

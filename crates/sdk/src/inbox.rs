@@ -1,7 +1,7 @@
-//! What has come of one streaming call and was not read yet.
+//! The unread items of one streaming call.
 //!
-//! Invariant: items are given in the order in which they came, and then the end; the reader of the
-//! connection never waits here. More than `INBOX_BYTES_MAX` unread bytes end the stream as overflowed.
+//! Invariant: items are read in order of arrival, then the end; the reader of the connection never waits here. More
+//! than `INBOX_BYTES_MAX` unread bytes end the stream as overflowed.
 
 use crate::message::Answer;
 use serde_json::value::RawValue;
@@ -9,7 +9,7 @@ use std::collections::VecDeque;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
 
-/// Bytes of items that may wait for their reader.
+/// Limit for unread items.
 const INBOX_BYTES_MAX: usize = 4 * 1024 * 1024;
 
 #[derive(Default)]
@@ -25,12 +25,11 @@ struct Queue {
     waker: Option<Waker>,
 }
 
-/// How a stream ended.
 pub(crate) enum End {
     Answered(Answer),
-    /// Items came faster than they were read.
+    /// Items arrived faster than they were read.
     Overflowed,
-    /// The connection is over.
+    /// The connection ended.
     Closed,
 }
 
@@ -40,7 +39,7 @@ pub(crate) enum Next {
 }
 
 impl Inbox {
-    /// Takes an item; false when there is no room for it, which is the end of the stream.
+    /// Adds an item; false if there is no room, which ends the stream.
     pub(crate) fn put(&self, item: &RawValue) -> bool {
         let mut queue = self.lock();
         let bytes = queue.bytes + item.get().len();
@@ -61,7 +60,7 @@ impl Inbox {
         wake(queue);
     }
 
-    /// The next item, or the end once; pending for ever after that.
+    /// The next item, then the end once; pending forever after that.
     pub(crate) fn poll_next(&self, cx: &mut Context<'_>) -> Poll<Next> {
         let mut queue = self.lock();
         if let Some(item) = queue.items.pop_front() {

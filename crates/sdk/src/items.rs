@@ -1,7 +1,7 @@
-//! A streaming call from this side: its items as they come, then its answer.
+//! A streaming call: its items, then its response.
 //!
-//! Invariant: reading ends at the run's deadline and with its cancellation; a stream that is dropped before
-//! its end is given up at the host.
+//! Invariant: reading ends at the run's deadline and with its cancellation; a stream dropped before its end is
+//! cancelled at the host.
 
 use crate::RunCtx;
 use crate::calls::{self, OpenCall};
@@ -16,20 +16,20 @@ use std::task::{Context, Poll};
 pub(crate) struct Items {
     inbox: Arc<Inbox>,
     interrupted: Pin<Box<dyn Future<Output = AgentAPIError> + Send>>,
-    /// Gives the call up when it is dropped.
+    /// Cancels the call when dropped.
     _call: OpenCall,
 }
 
 pub(crate) enum Event {
     Item(Box<RawValue>),
     Answer(Box<RawValue>),
-    /// The call was given up because its items were not read in time.
+    /// The call was cancelled because its items were not read in time.
     Overflowed,
     Failed(AgentAPIError),
 }
 
 impl Items {
-    /// Sends the call at once; the caller has waited for room and checked the parameters.
+    /// Sends the call immediately; the caller has waited for room and checked the parameters.
     pub(crate) fn open<P: Params>(ctx: &RunCtx, params: &P) -> Result<Self, AgentAPIError> {
         let (call, inbox) = ctx.open(params)?;
         let ctx = ctx.clone();

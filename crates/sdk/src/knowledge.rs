@@ -14,13 +14,12 @@ use greenroom_protocol::{AgentAPIError, KnowledgeBaseResource};
 pub struct KnowledgeApi<'a>(pub(crate) &'a RunCtx);
 
 impl KnowledgeApi<'_> {
-    /// The knowledge bases that were granted.
     pub async fn list(&self) -> Result<Vec<KnowledgeBaseResource>, AgentAPIError> {
         let bases: KnowledgeBases = self.0.ask(&KnowledgeListParams {}).await?;
         Ok(bases.items)
     }
 
-    /// The five passages that fit best.
+    /// The five best passages.
     pub async fn retrieve(
         &self,
         kb_id: impl Into<String>,
@@ -29,13 +28,13 @@ impl KnowledgeApi<'_> {
         self.retrieve_with(KnowledgeRetrieveParams::new(kb_id, query_text)).await
     }
 
-    /// As many passages as wanted that pass the filters.
+    /// The best passages with the given parameters.
     pub async fn retrieve_with(
         &self,
         params: KnowledgeRetrieveParams,
     ) -> Result<Vec<KnowledgePassage>, AgentAPIError> {
         local::knowledge_base(self.0, &params.kb_id, KnowledgePermission::Retrieve)?;
-        let found: KnowledgePassages = self.0.ask(&params).await?;
-        Ok(found.items)
+        let result: KnowledgePassages = self.0.ask(&params).await?;
+        Ok(result.items)
     }
 }

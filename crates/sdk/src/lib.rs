@@ -22,8 +22,7 @@
 //! }
 //! ```
 //!
-//! Invariant: this crate speaks the public wire and knows nothing else of the host; whatever a run does,
-//! the other runs of the process go on.
+//! Invariant: this crate uses only the public wire; a run cannot affect the other runs of the process.
 
 mod apis;
 mod artifacts;

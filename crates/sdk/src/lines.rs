@@ -1,7 +1,7 @@
 //! The native wire over a pair of byte streams: one message per line.
 //!
-//! Invariant: ends when the host closes its side or asks for shutdown, after all that was queued has been
-//! written; or at once when nobody reads any more.
+//! Invariant: ends when the host closes its side or requests shutdown, after everything queued was written; or at
+//! once when writing fails.
 
 use crate::connection::{Connection, Next};
 use crate::outbox::Outbox;
@@ -10,7 +10,7 @@ use std::io;
 use std::sync::Arc;
 use tokio::io::{AsyncBufRead, AsyncBufReadExt, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 
-/// Longest line a host may send.
+/// Longest line from the host.
 const LINE_BYTES_MAX: u64 = 64 * 1024 * 1024;
 
 pub(crate) async fn serve(
@@ -29,7 +29,7 @@ pub(crate) async fn serve(
     served.map(|_| ())
 }
 
-/// Reads until the host is done; the id is that of its `shutdown`.
+/// Reads until the end; returns the id of the host's `shutdown`.
 async fn read(
     connection: &Arc<Connection>,
     reader: &mut (impl AsyncBufRead + Unpin),
@@ -41,7 +41,7 @@ async fn read(
             return Ok(None);
         }
         if line.len() as u64 == LINE_BYTES_MAX && !line.ends_with(b"\n") {
-            let text = format!("a line of the host has more than {LINE_BYTES_MAX} bytes");
+            let text = format!("a line from the host has more than {LINE_BYTES_MAX} bytes");
             return Err(io::Error::new(io::ErrorKind::InvalidData, text));
         }
         if line.trim_ascii().is_empty() {

@@ -1,7 +1,7 @@
-//! What can be seen to fail before it is sent: a quick, clear error instead of a refusal from afar.
+//! Local checks: an immediate error instead of an error response.
 //!
-//! Invariant: these checks read only what the host told the run. They never replace the host's, and
-//! [`RunCtx::call`](crate::RunCtx::call) goes past them.
+//! Invariant: these checks use only the run context. They never replace the host's, and
+//! [`RunCtx::call`](crate::RunCtx::call) skips them.
 
 use greenroom_protocol::api::Method;
 use greenroom_protocol::manifest::{
@@ -9,7 +9,7 @@ use greenroom_protocol::manifest::{
 };
 use greenroom_protocol::{AgentAPIError, AgentRunContext, ContextAPICapabilities, ErrorCode};
 
-/// Refuses a method whose flag is off.
+/// Rejects a method whose flag is off.
 pub(crate) fn available(ctx: &AgentRunContext, method: Method) -> Result<(), AgentAPIError> {
     match flag(&ctx.context.available_apis, method) {
         Some((name, false)) => {
@@ -20,8 +20,7 @@ pub(crate) fn available(ctx: &AgentRunContext, method: Method) -> Result<(), Age
     }
 }
 
-/// The flag of `ctx.context.available_apis` that opens a method; none where `ctx.resources` or the host
-/// alone decides.
+/// The flag in `ctx.context.available_apis` for a method; `None` if `ctx.resources` or the host decides.
 pub(crate) fn flag(apis: &ContextAPICapabilities, method: Method) -> Option<(&'static str, bool)> {
     Some(match method {
         Method::HistoryPage => ("history_page", apis.history_page),
@@ -75,8 +74,8 @@ pub(crate) fn model(
     id: &str,
     operation: ModelPermission,
 ) -> Result<(), AgentAPIError> {
-    let found = ctx.resources.models.iter().find(|model| model.model_id == id);
-    granted("model", id, operation, found.map(|model| &model.operations))
+    let resource = ctx.resources.models.iter().find(|model| model.model_id == id);
+    granted("model", id, operation, resource.map(|model| &model.operations))
 }
 
 pub(crate) fn tool(
@@ -84,12 +83,12 @@ pub(crate) fn tool(
     name: &str,
     operation: ToolPermission,
 ) -> Result<(), AgentAPIError> {
-    let found = ctx.resources.tools.iter().find(|tool| tool.tool_name == name);
-    granted("tool", name, operation, found.map(|tool| &tool.operations))
+    let resource = ctx.resources.tools.iter().find(|tool| tool.tool_name == name);
+    granted("tool", name, operation, resource.map(|tool| &tool.operations))
 }
 
-/// A call of a tool that the run was not told of goes to the host: it answers `not_found`, and tells its operator
-/// if only a grant is missing.
+/// A call of an unlisted tool goes to the host: it returns `not_found`, and tells its operator if only a grant is
+/// missing.
 pub(crate) fn tool_call(ctx: &AgentRunContext, name: &str) -> Result<(), AgentAPIError> {
     match ctx.resources.tools.iter().any(|tool| tool.tool_name == name) {
         true => tool(ctx, name, ToolPermission::Call),
@@ -102,11 +101,11 @@ pub(crate) fn knowledge_base(
     id: &str,
     operation: KnowledgePermission,
 ) -> Result<(), AgentAPIError> {
-    let found = ctx.resources.knowledge_bases.iter().find(|base| base.kb_id == id);
-    granted("knowledge base", id, operation, found.map(|base| &base.operations))
+    let resource = ctx.resources.knowledge_bases.iter().find(|base| base.kb_id == id);
+    granted("knowledge base", id, operation, resource.map(|base| &base.operations))
 }
 
-/// A resource that lists no operations says nothing about them.
+/// A resource without operations allows all of them locally.
 fn granted<T: PartialEq + std::fmt::Debug>(
     what: &str,
     name: &str,
@@ -114,7 +113,7 @@ fn granted<T: PartialEq + std::fmt::Debug>(
     operations: Option<&Vec<T>>,
 ) -> Result<(), AgentAPIError> {
     let Some(operations) = operations else {
-        let text = format!("there is no {what} `{name}` in `ctx.resources`");
+        let text = format!("`ctx.resources` contains no {what} `{name}`");
         return Err(AgentAPIError::new(ErrorCode::NotFound, text));
     };
     if operations.is_empty() || operations.contains(&operation) {

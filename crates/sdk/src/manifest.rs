@@ -1,4 +1,4 @@
-//! A runner's manifest, built from defaults that suit most runners.
+//! A runner's manifest, with defaults that suit most runners.
 //!
 //! Invariant: the id is never written by hand; the plugin composes it from author, name and runner.
 
@@ -12,7 +12,7 @@ use greenroom_protocol::{
 };
 use serde_json::Value;
 
-/// What a runner says about itself. `Manifest::new("default")` is complete; the rest refines it.
+/// A runner's manifest. `Manifest::new("default")` is complete; the other methods refine it.
 #[derive(Debug, Clone)]
 pub struct Manifest {
     pub(crate) name: String,
@@ -26,7 +26,7 @@ pub struct Manifest {
 }
 
 impl Manifest {
-    /// A streaming runner that can be interrupted and asks for nothing.
+    /// A streaming, interruptible runner without permissions.
     pub fn new(name: impl Into<String>) -> Self {
         let name = name.into();
         Self {
@@ -98,13 +98,13 @@ impl Manifest {
         self
     }
 
-    /// Storage areas; any of them also opens state (seed 000 §4.3).
+    /// Storage areas; any of them also allows state (seed 000 §4.3).
     pub fn storage(mut self, areas: &[StorageArea]) -> Self {
         self.permissions.storage = areas.to_vec();
         self
     }
 
-    /// Platform actions the runner may ask for, such as `message.send`.
+    /// Platform actions that the runner may request, such as `message.send`.
     pub fn platform_api(mut self, actions: &[&str]) -> Self {
         self.permissions.platform_api = actions.iter().map(|&action| action.to_owned()).collect();
         self.capabilities.platform_api = !actions.is_empty();
@@ -139,7 +139,7 @@ impl Manifest {
     }
 }
 
-/// One item of a runner's configuration form: what an agent's `config` may hold.
+/// One item of a runner's configuration form, a field of an agent's `config`.
 #[derive(Debug, Clone)]
 pub struct ConfigItem(DynamicFormItemSchema);
 
@@ -161,7 +161,7 @@ impl ConfigItem {
         Self::new(name, label, "select")
     }
 
-    /// An item of any other type the form knows, such as `model-selector`.
+    /// An item of any other type, such as `model-selector`.
     pub fn new(name: &str, label: impl Into<I18nObject>, kind: &str) -> Self {
         Self(DynamicFormItemSchema {
             name: name.to_owned(),
@@ -190,13 +190,13 @@ impl ConfigItem {
         self
     }
 
-    /// The least that a number may be.
+    /// The minimum of a number.
     pub fn minimum(mut self, value: impl Into<Value>) -> Self {
         self.0.extra.insert("minimum".to_owned(), value.into());
         self
     }
 
-    /// The most that a number may be.
+    /// The maximum of a number.
     pub fn maximum(mut self, value: impl Into<Value>) -> Self {
         self.0.extra.insert("maximum".to_owned(), value.into());
         self

@@ -1,6 +1,6 @@
-//! The messages a runner sends, written straight into the outbox.
+//! The messages of a runner, serialized directly to the outbox.
 //!
-//! Invariant: one message is one line; JSON text escapes line ends, so none is inside.
+//! Invariant: one message is one line; JSON escapes line breaks.
 
 use greenroom_protocol::wire::{RequestId, RpcError};
 use serde::Serialize;
@@ -20,13 +20,13 @@ impl<T> Response<T> {
 }
 
 #[derive(Serialize)]
-pub(crate) struct Refusal {
+pub(crate) struct ErrorResponse {
     jsonrpc: &'static str,
     id: Option<RequestId>,
     error: RpcError,
 }
 
-impl Refusal {
+impl ErrorResponse {
     pub(crate) fn new(id: Option<RequestId>, code: i64, message: impl Into<String>) -> Self {
         Self { jsonrpc: "2.0", id, error: RpcError { code, message: message.into(), data: None } }
     }
@@ -64,7 +64,7 @@ pub(crate) struct ResultParams<'a, D> {
     pub(crate) usage: Option<&'a greenroom_protocol::Object>,
 }
 
-/// The data of `message.delta`, borrowed: the one message that must cost next to nothing.
+/// The data of `message.delta`, borrowed: the one message that must be cheap.
 #[derive(Serialize)]
 pub(crate) struct DeltaData<'a> {
     pub(crate) chunk: DeltaChunk<'a>,
@@ -76,7 +76,7 @@ pub(crate) struct DeltaChunk<'a> {
     pub(crate) content: &'a str,
 }
 
-/// Appends a message. One that does not serialise leaves no trace, and says so.
+/// Appends a message. Returns false, without a change, if it cannot be serialized.
 pub(crate) fn write(buffer: &mut Vec<u8>, message: &impl Serialize) -> bool {
     let start = buffer.len();
     let written = serde_json::to_writer(&mut *buffer, message).is_ok();
@@ -86,5 +86,5 @@ pub(crate) fn write(buffer: &mut Vec<u8>, message: &impl Serialize) -> bool {
     written
 }
 
-/// An answer as it came from the host, unparsed.
+/// An unparsed response of the host.
 pub(crate) type Answer = Result<Box<RawValue>, RpcError>;

@@ -1,6 +1,6 @@
 //! Models: `models.*` (CONTRACT §4).
 //!
-//! Invariant: a model is one of `ctx.resources.models`; its provider and its key stay with the host.
+//! Invariant: a model is one of `ctx.resources.models`; its provider and key stay with the host.
 
 use crate::ctx::read;
 use crate::items::{Event, Items};
@@ -21,7 +21,7 @@ use std::task::{Context, Poll};
 pub struct ModelsApi<'a>(pub(crate) &'a RunCtx);
 
 impl ModelsApi<'_> {
-    /// The model's whole answer.
+    /// The complete response of a model.
     pub async fn invoke(
         &self,
         params: ModelInvokeParams,
@@ -30,7 +30,7 @@ impl ModelsApi<'_> {
         self.0.ask(&params).await
     }
 
-    /// The model's answer as it comes.
+    /// The response of a model as a stream.
     ///
     /// ```
     /// # use greenroom_sdk::{RunCtx, RunFailure};
@@ -38,8 +38,8 @@ impl ModelsApi<'_> {
     ///
     /// # async fn example(ctx: &RunCtx) -> Result<(), RunFailure> {
     /// let messages = vec![ModelMessage::text(Role::User, ctx.text())];
-    /// let mut answer = ctx.models().stream(ModelInvokeParams::new("main", messages)).await?;
-    /// while let Some(item) = answer.next().await {
+    /// let mut stream = ctx.models().stream(ModelInvokeParams::new("main", messages)).await?;
+    /// while let Some(item) = stream.next().await {
     ///     if let ModelStreamItem::TextDelta { text } = item? {
     ///         ctx.delta(&text).await?;
     ///     }
@@ -55,7 +55,7 @@ impl ModelsApi<'_> {
         Ok(ModelStream { items: Some(Items::open(self.0, &params)?), response: None })
     }
 
-    /// The documents by how well they answer the query, best first.
+    /// The documents by relevance to the query, best first.
     pub async fn rerank(
         &self,
         params: ModelRerankParams,
@@ -65,7 +65,7 @@ impl ModelsApi<'_> {
         Ok(ranked.results)
     }
 
-    /// One vector per input, in their order.
+    /// One vector per input, in input order.
     pub async fn embed(
         &self,
         model_id: impl Into<String>,
@@ -77,7 +77,7 @@ impl ModelsApi<'_> {
         Ok(embedded.vectors)
     }
 
-    /// How many tokens messages or a text are for the model.
+    /// The number of tokens of messages or a text.
     pub async fn count_tokens(&self, params: CountTokensParams) -> Result<u64, AgentAPIError> {
         local::model(self.0, &params.model_id, ModelPermission::Invoke)?;
         let count: TokenCount = self.0.ask(&params).await?;
@@ -85,7 +85,7 @@ impl ModelsApi<'_> {
     }
 }
 
-/// The items of a model's answer. Dropping it gives the call up.
+/// The items of a model's response. Dropping it cancels the call.
 pub struct ModelStream {
     /// `None` after the end.
     items: Option<Items>,
@@ -98,7 +98,7 @@ impl ModelStream {
         StreamExt::next(self).await
     }
 
-    /// The whole answer, once the stream has ended well.
+    /// The complete response, once the stream has ended successfully.
     pub fn response(&self) -> Option<&ProviderResponse> {
         self.response.as_ref()
     }
@@ -117,7 +117,7 @@ impl ModelStream {
 impl Stream for ModelStream {
     type Item = Result<ModelStreamItem, AgentAPIError>;
 
-    /// Nothing comes after a failure.
+    /// Nothing follows an error.
     fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
         let Some(items) = &mut self.items else { return Poll::Ready(None) };
         let item = match std::task::ready!(items.poll_next(cx)) {

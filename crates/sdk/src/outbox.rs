@@ -1,14 +1,14 @@
-//! The queue of bytes between everything that speaks and the one writer.
+//! The queue of bytes between all senders and the one writer.
 //!
-//! Invariant: messages leave in the order in which they were pushed, each ended by `\n`; who pushes waits
-//! while more than `OUTBOX_BYTES_MAX` are queued, so a slow host slows the runs and not the memory.
+//! Invariant: messages leave in the order in which they were pushed, each terminated by `\n`; senders wait while more
+//! than `OUTBOX_BYTES_MAX` are queued, so a slow host slows the runs instead of growing memory.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use tokio::sync::Notify;
 
-/// Above this, speakers wait for the writer.
+/// Above this, senders wait for the writer.
 const OUTBOX_BYTES_MAX: usize = 256 * 1024;
-/// A buffer that grew beyond this for one giant message is given back.
+/// A buffer that grew beyond this is freed.
 const SPARE_BYTES_MAX: usize = 4 * OUTBOX_BYTES_MAX;
 
 #[derive(Default)]
@@ -21,26 +21,26 @@ pub(crate) struct Outbox {
 #[derive(Default)]
 struct Queue {
     bytes: Vec<u8>,
-    /// The writer holds a batch that has not left yet.
+    /// The writer is writing a batch.
     writing: bool,
     closed: bool,
 }
 
-/// The host is gone; nothing more can be said.
+/// The connection is closed.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the host closed the connection")]
 pub(crate) struct Closed;
 
 impl Outbox {
-    /// Appends one message when there is room. `write` gives the message without its line end.
+    /// Appends one message when there is room. `write` writes the message without line end.
     pub(crate) async fn push(&self, write: impl FnOnce(&mut Vec<u8>)) -> Result<(), Closed> {
-        // Lets the writer have its turn even when a run speaks in a tight loop.
+        // Yields to the writer even if a run sends in a tight loop.
         tokio::task::consume_budget().await;
         self.wait_while(|queue| queue.bytes.len() > OUTBOX_BYTES_MAX).await;
         self.push_now(write)
     }
 
-    /// Appends without waiting: for what is small and must not be lost, such as giving up a call.
+    /// Appends without waiting: for small messages that must not be lost, such as a cancellation.
     pub(crate) fn push_now(&self, write: impl FnOnce(&mut Vec<u8>)) -> Result<(), Closed> {
         let mut queue = self.lock();
         if queue.closed {
@@ -56,7 +56,7 @@ impl Outbox {
         Ok(())
     }
 
-    /// Swaps all that is queued into `batch`; false when the queue is closed and empty.
+    /// Swaps everything queued into `batch`; false if the queue is closed and empty.
     pub(crate) async fn take(&self, batch: &mut Vec<u8>) -> bool {
         batch.clear();
         if batch.capacity() > SPARE_BYTES_MAX {
@@ -78,19 +78,19 @@ impl Outbox {
         }
     }
 
-    /// Waits until all that was pushed has been written.
+    /// Waits until everything pushed was written.
     pub(crate) async fn flush(&self) {
         self.wait_while(|queue| queue.writing || !queue.bytes.is_empty()).await;
     }
 
-    /// Refuses what comes from now on; what is queued still leaves.
+    /// Rejects new messages; queued ones are still written.
     pub(crate) fn close(&self) {
         self.lock().closed = true;
         self.filled.notify_one();
         self.drained.notify_waiters();
     }
 
-    /// A closed queue is never waited for.
+    /// Does not wait for a closed queue.
     async fn wait_while(&self, condition: impl Fn(&Queue) -> bool) {
         let holds = || {
             let queue = self.lock();
@@ -116,7 +116,7 @@ mod tests {
     use futures_util::FutureExt;
 
     #[tokio::test]
-    async fn who_speaks_waits_while_the_queue_is_full_and_goes_on_when_it_is_drained() {
+    async fn senders_wait_while_the_queue_is_full() {
         let outbox = Outbox::default();
         let mut batch = Vec::new();
         let mebibyte = vec![b'x'; 1024 * 1024];
@@ -131,7 +131,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_flush_waits_until_the_writer_has_come_back_for_more() {
+    async fn a_flush_waits_for_the_writer() {
         let outbox = Outbox::default();
         let mut batch = Vec::new();
         outbox.push_now(|buffer| buffer.push(b'1')).unwrap();
@@ -144,7 +144,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_closed_queue_gives_what_it_holds_and_takes_nothing() {
+    async fn a_closed_queue_drains_and_rejects_new_messages() {
         let outbox = Outbox::default();
         let mut batch = Vec::new();
         outbox.push_now(|buffer| buffer.extend_from_slice(b"last")).unwrap();

@@ -1,6 +1,6 @@
 //! Actions on the platform: `platform.request_action` (CONTRACT §4).
 //!
-//! Invariant: a run that waits for a person loses none of its time.
+//! Invariant: the run's deadline is paused while an action waits for approval.
 
 use crate::RunCtx;
 use greenroom_protocol::api::platform::{ActionOutcome, RequestActionParams};
@@ -10,9 +10,9 @@ use greenroom_protocol::{AgentAPIError, Object};
 pub struct PlatformApi<'a>(pub(crate) &'a RunCtx);
 
 impl PlatformApi<'_> {
-    /// Asks for an action, such as `message.send`, and waits until it is carried out; where the agent's
-    /// policy says `ask`, also until a person has allowed it. A denial is `unauthorized` with
-    /// `details.reason` `denied`, `expired` or `not_granted`.
+    /// Requests an action, such as `message.send`, and waits until it is done; if the agent's policy is `ask`, also
+    /// until it is approved. A denial is `unauthorized` with `details.reason` `denied`, `expired` or
+    /// `not_granted`.
     pub async fn request_action(
         &self,
         action: impl Into<String>,

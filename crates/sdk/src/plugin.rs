@@ -1,7 +1,6 @@
-//! A plugin and what it offers: runners, tools, or both.
+//! A plugin with its runners and tools.
 //!
-//! Invariant: every runner of a plugin that is served has a valid id, every tool a valid description, and no
-//! two have the same.
+//! Invariant: every runner of a served plugin has a valid id, every tool a valid description, and names are unique.
 
 use crate::{Manifest, RunCtx, RunFailure, Tool};
 use futures_util::future::BoxFuture;
@@ -11,20 +10,19 @@ use greenroom_protocol::{AgentRunnerManifest, RunnerId};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// How long a cancelled run may tidy up before it is dropped.
+/// Default grace period of a cancelled run.
 const CANCEL_GRACE: Duration = Duration::from_secs(2);
 
-/// An agent: it is told about one event and answers with results.
+/// An agent: it gets one event and replies with results.
 pub trait Runner: Send + Sync + 'static {
-    /// What the runner is called, can do and asks for.
     fn manifest(&self) -> Manifest;
 
-    /// Does the work of one run, sending results through `ctx`. `Ok` without a terminal result sends
-    /// `run.completed`; `Err` sends `run.failed`; so does a panic. Many runs go on at the same time.
+    /// Executes one run, sending results through `ctx`. `Ok` without a terminal result sends `run.completed`; `Err` and
+    /// panics send `run.failed`. Many runs execute concurrently.
     fn run(&self, ctx: RunCtx) -> impl Future<Output = Result<(), RunFailure>> + Send;
 }
 
-/// A process that offers runners, tools, or both. Serve it with [`crate::serve`].
+/// A process with runners, tools, or both. Serve it with [`crate::serve`].
 pub struct Plugin {
     identity: PluginIdentity,
     runners: Vec<(Manifest, Arc<dyn AnyRunner>)>,
@@ -33,20 +31,19 @@ pub struct Plugin {
     pub(crate) threads: Option<usize>,
 }
 
-/// Why a plugin cannot be served as it is.
 #[derive(Debug, thiserror::Error)]
 pub enum InvalidPlugin {
     #[error(transparent)]
     Name(#[from] InvalidRunnerId),
-    #[error("the runner `{0}` is there twice")]
-    Twice(RunnerId),
-    #[error("the tool `{name}` cannot be offered: {reason}")]
+    #[error("duplicate runner `{0}`")]
+    DuplicateRunner(RunnerId),
+    #[error("invalid tool `{name}`: {reason}")]
     Tool { name: String, reason: InvalidTool },
-    #[error("the tool `{0}` is there twice")]
-    ToolTwice(String),
-    #[error("a plugin offers at most {TOOLS_MAX} tools, this one has {0}")]
+    #[error("duplicate tool `{0}`")]
+    DuplicateTool(String),
+    #[error("a plugin may have at most {TOOLS_MAX} tools, this one has {0}")]
     TooManyTools(usize),
-    #[error("the plugin offers no runner and no tool")]
+    #[error("the plugin has no runner and no tool")]
     Empty,
 }
 
@@ -73,19 +70,19 @@ impl Plugin {
         self
     }
 
-    /// Offers a tool, for others' runs as for its own.
+    /// Adds a tool, for runs of any agent.
     pub fn tool(mut self, tool: Tool) -> Self {
         self.tools.push(tool);
         self
     }
 
-    /// How long a cancelled run may tidy up before its future is dropped; 2 seconds unless set.
+    /// How long a cancelled run may clean up before its future is dropped; default: 2 seconds.
     pub fn cancel_grace(mut self, grace: Duration) -> Self {
         self.cancel_grace = grace;
         self
     }
 
-    /// Worker threads; one per core unless set. One thread is fastest for runners that never block.
+    /// Worker threads; default: one per core. One thread is fastest for runners that never block.
     pub fn threads(mut self, threads: usize) -> Self {
         self.threads = Some(threads);
         self
@@ -99,7 +96,7 @@ impl Plugin {
         for (manifest, runner) in self.runners {
             let id = RunnerId::new(&self.identity.author, &self.identity.name, &manifest.name)?;
             if runners.iter().any(|(other, _)| other.id == id) {
-                return Err(InvalidPlugin::Twice(id));
+                return Err(InvalidPlugin::DuplicateRunner(id));
             }
             runners.push((manifest.with_id(id), runner));
         }
@@ -115,20 +112,20 @@ pub(crate) struct CheckedPlugin {
     pub(crate) cancel_grace: Duration,
 }
 
-/// Reads each tool as a host does.
+/// Checks each tool as the host does.
 fn check_tools(tools: Vec<Tool>) -> Result<Vec<Tool>, InvalidPlugin> {
     if tools.len() > TOOLS_MAX {
         return Err(InvalidPlugin::TooManyTools(tools.len()));
     }
     for (index, tool) in tools.iter().enumerate() {
-        let name = tool.described.name.clone();
-        // A description has string keys only, so it can be written.
-        let json = serde_json::to_string(&tool.described).unwrap_or_default();
+        let name = tool.spec.name.clone();
+        // Serialization cannot fail: string keys only.
+        let json = serde_json::to_string(&tool.spec).unwrap_or_default();
         if let Err(reason) = PluginTool::parse(&json) {
             return Err(InvalidPlugin::Tool { name, reason });
         }
-        if tools[..index].iter().any(|other| other.described.name == name) {
-            return Err(InvalidPlugin::ToolTwice(name));
+        if tools[..index].iter().any(|other| other.spec.name == name) {
+            return Err(InvalidPlugin::DuplicateTool(name));
         }
     }
     Ok(tools)
@@ -136,11 +133,11 @@ fn check_tools(tools: Vec<Tool>) -> Result<Vec<Tool>, InvalidPlugin> {
 
 impl CheckedPlugin {
     pub(crate) fn tools(&self) -> Vec<&PluginTool> {
-        self.tools.iter().map(|tool| &tool.described).collect()
+        self.tools.iter().map(|tool| &tool.spec).collect()
     }
 
     pub(crate) fn tool(&self, name: &str) -> Option<Tool> {
-        self.tools.iter().find(|tool| tool.described.name == name).cloned()
+        self.tools.iter().find(|tool| tool.spec.name == name).cloned()
     }
 
     pub(crate) fn manifests(&self) -> Vec<&AgentRunnerManifest> {
@@ -148,12 +145,12 @@ impl CheckedPlugin {
     }
 
     pub(crate) fn get(&self, id: &RunnerId) -> Option<Arc<dyn AnyRunner>> {
-        let found = self.runners.iter().find(|(manifest, _)| manifest.id == *id);
-        found.map(|(_, runner)| runner.clone())
+        let runner = self.runners.iter().find(|(manifest, _)| manifest.id == *id);
+        runner.map(|(_, runner)| runner.clone())
     }
 }
 
-/// `Runner` in a form that fits into one list with others.
+/// An object-safe `Runner`.
 pub(crate) trait AnyRunner: Send + Sync {
     fn start(self: Arc<Self>, ctx: RunCtx) -> BoxFuture<'static, Result<(), RunFailure>>;
 }

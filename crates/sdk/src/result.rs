@@ -1,7 +1,7 @@
-//! The results a run is made of: one constructor for each of the nine stable types.
+//! Run results: one constructor for each of the nine stable types.
 //!
-//! Invariant: what these constructors build is what the host accepts; run id and sequence are added when
-//! the result is sent.
+//! Invariant: the host accepts what these constructors build; run id and sequence number are added when the result is
+//! sent.
 
 use crate::RunFailure;
 use base64::Engine;
@@ -16,7 +16,7 @@ use serde_json::Value;
 use serde_json::value::{RawValue, to_raw_value};
 use std::borrow::Cow;
 
-/// One item of a run's stream, before it is numbered.
+/// One result, before it is numbered.
 #[derive(Debug, Clone)]
 pub struct RunResult {
     pub(crate) kind: Cow<'static, str>,
@@ -25,13 +25,13 @@ pub struct RunResult {
 }
 
 impl RunResult {
-    /// `message.delta`: a piece of the answer.
+    /// `message.delta`: a piece of the reply.
     pub fn delta(text: impl Into<String>) -> Self {
         let chunk = MessageChunk { role: Role::Assistant, content: text.into(), message_id: None };
         Self::of(kind::MESSAGE_DELTA, &MessageDelta { chunk })
     }
 
-    /// `message.completed` with text alone.
+    /// `message.completed` with text.
     pub fn message(text: impl Into<String>) -> Self {
         Self::message_of(Message::assistant(text))
     }
@@ -55,7 +55,7 @@ impl RunResult {
         Self::of(kind::TOOL_CALL_STARTED, &call)
     }
 
-    /// `tool.call.completed` with what the tool answered.
+    /// `tool.call.completed` with the tool's result.
     pub fn tool_completed(
         call_id: impl Into<String>,
         tool: impl Into<String>,
@@ -70,7 +70,7 @@ impl RunResult {
         Self::of(kind::TOOL_CALL_COMPLETED, &call)
     }
 
-    /// `tool.call.completed` with the reason why the tool did not answer.
+    /// `tool.call.completed` with the tool's error.
     pub fn tool_failed(
         call_id: impl Into<String>,
         tool: impl Into<String>,
@@ -85,7 +85,7 @@ impl RunResult {
         Self::of(kind::TOOL_CALL_COMPLETED, &call)
     }
 
-    /// `artifact.created` with its bytes inside.
+    /// `artifact.created` with inline content.
     pub fn artifact(name: &str, mime_type: &str, bytes: &[u8]) -> Self {
         Self::artifact_of(ArtifactCreated {
             artifact_id: None,
@@ -98,7 +98,7 @@ impl RunResult {
         })
     }
 
-    /// `artifact.created` as described, such as one that already has an id.
+    /// `artifact.created` with the given fields, such as an existing id.
     pub fn artifact_of(artifact: ArtifactCreated) -> Self {
         Self::of(kind::ARTIFACT_CREATED, &artifact)
     }
@@ -116,23 +116,23 @@ impl RunResult {
         Self::of(kind::ACTION_REQUESTED, &request)
     }
 
-    /// `run.completed`, sent by itself when a run returns `Ok`.
+    /// `run.completed`, sent automatically when a run returns `Ok`.
     pub fn completed(finish_reason: impl Into<String>) -> Self {
         let completed = RunCompleted { finish_reason: Some(finish_reason.into()), message: None };
         Self::of(kind::RUN_COMPLETED, &completed)
     }
 
-    /// `run.failed`, sent by itself when a run returns `Err`.
+    /// `run.failed`, sent automatically when a run returns `Err`.
     pub fn failed(failure: RunFailure) -> Self {
         Self::of(kind::RUN_FAILED, &failure.into_payload())
     }
 
-    /// A result type this SDK does not know; the host keeps it and does not act on it.
+    /// A result type unknown to this SDK; the host stores it without acting on it.
     pub fn other(kind: impl Into<String>, data: Object) -> Self {
         Self { kind: Cow::Owned(kind.into()), data: raw(&data), usage: None }
     }
 
-    /// Tokens and cost, beside `run.completed`.
+    /// Tokens and cost, with `run.completed`.
     pub fn with_usage(mut self, usage: Object) -> Self {
         self.usage = Some(usage);
         self

@@ -1,6 +1,6 @@
-//! Serving a plugin until its host is done with it.
+//! Serves a plugin until its host ends the connection.
 //!
-//! Invariant: returns only when the wire is over; runs that are still there are dropped with the runtime.
+//! Invariant: returns only when the wire has ended; remaining runs are dropped with the runtime.
 
 use crate::plugin::CheckedPlugin;
 use crate::{InvalidPlugin, Plugin, environment, stdio};
@@ -9,13 +9,11 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use tokio_util::task::TaskTracker;
 
-/// How a plugin reaches its host.
 #[derive(Clone)]
 pub enum Transport {
-    /// The host started this process and speaks over its stdin and stdout.
+    /// The host started this process and uses its stdin and stdout.
     Stdio,
-    /// The host is elsewhere: `ws://HOST[:PORT]` or `wss://…`, with the runner's token. Connects again
-    /// when the connection is lost.
+    /// A remote host: `ws://HOST[:PORT]` or `wss://…`, with the runner's token. Reconnects after a lost connection.
     WebSocket { url: String, token: String },
 }
 
@@ -25,20 +23,22 @@ pub enum ServeError {
     Plugin(#[from] InvalidPlugin),
     #[error("the connection to the host broke")]
     Io(#[from] io::Error),
-    #[error("`{0}` is not the address of a host")]
+    #[error("`{0}` is not a host URL")]
     Address(String),
-    #[error("the host refused the runner's token: it is `token` of a `[runners.NAME]` there")]
+    #[error(
+        "the host rejected the runner's token: it must be the `token` of a `[runners.NAME]` there"
+    )]
     Token,
-    #[error("the host lets nobody in by this address: see `allowed_hosts` under `[server]` there")]
+    #[error("the host does not allow this host name: see `allowed_hosts` under `[server]` there")]
     Forbidden,
-    #[error("`{set}` is set and `{missing}` is not: a runner elsewhere needs both")]
+    #[error("`{set}` is set but `{missing}` is not: a remote runner needs both")]
     Half { set: &'static str, missing: &'static str },
     #[error("this runner was built without the feature `{0}` of greenroom-sdk")]
     Feature(&'static str),
 }
 
-/// Serves a plugin as the environment says: over WebSocket when `GREENROOM_URL` and
-/// `GREENROOM_RUNNER_TOKEN` are set, over stdio when neither is. What goes wrong is said on stderr.
+/// Serves a plugin over WebSocket if `GREENROOM_URL` and `GREENROOM_RUNNER_TOKEN` are set, over stdio if neither is.
+/// Errors are printed to stderr.
 pub fn serve(plugin: Plugin) -> ExitCode {
     match environment::transport().and_then(|transport| serve_on(plugin, transport)) {
         Ok(()) => ExitCode::SUCCESS,
@@ -62,7 +62,7 @@ pub fn serve_on(plugin: Plugin, transport: Transport) -> Result<(), ServeError> 
     let runtime = builder.enable_all().build()?;
     let plugin = Arc::new(plugin.checked()?);
     let tasks = TaskTracker::new();
-    // As a task the wire shares the workers with the runs, instead of waking a thread of its own.
+    // As a task the wire shares the workers with the runs, instead of waking its own thread.
     let wire = tasks.spawn_on(serve_checked(plugin, transport), runtime.handle());
     let served = runtime.block_on(wire);
     runtime.shutdown_background();

@@ -1,6 +1,6 @@
-//! State: small JSON values that the host keeps per scope (CONTRACT §4).
+//! State: small JSON values per scope, stored by the host (CONTRACT §4).
 //!
-//! Invariant: nothing is kept between calls; `ctx.state` is the snapshot of the run's start.
+//! Invariant: no state between calls; `ctx.state` is the snapshot at the start of the run.
 
 use crate::RunCtx;
 use greenroom_protocol::api::state::{
@@ -17,15 +17,15 @@ pub struct StateApi<'a>(pub(crate) &'a RunCtx);
 /// Conditions of a write.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct SetOptions {
-    /// Write only if the key still has this version; 0 means that it must not be there. Otherwise
+    /// Write only if the key still has this version; 0: only if the key is missing. Otherwise
     /// `invalid_argument` with `details.reason` `version_conflict`.
     pub if_version: Option<i64>,
-    /// Forget the value after so many seconds.
+    /// Expires after this many seconds.
     pub ttl_s: Option<i64>,
 }
 
 impl StateApi<'_> {
-    /// A value and its version; null and 0 when there is none.
+    /// A value and its version; null and 0 if missing.
     pub async fn get(
         &self,
         scope: StateScope,
@@ -64,7 +64,7 @@ impl StateApi<'_> {
         Ok(written.version)
     }
 
-    /// Removes a key; false when there was none.
+    /// Removes a key; false if it was missing.
     pub async fn delete(
         &self,
         scope: StateScope,
@@ -75,11 +75,11 @@ impl StateApi<'_> {
 
     /// Removes a key if it still has the version.
     pub async fn delete_with(&self, params: StateDeleteParams) -> Result<bool, AgentAPIError> {
-        let answer: Deleted = self.0.ask(&params).await?;
-        Ok(answer.deleted)
+        let result: Deleted = self.0.ask(&params).await?;
+        Ok(result.deleted)
     }
 
-    /// The first entries of a scope whose keys begin with `prefix`.
+    /// The first entries of a scope with this key prefix.
     pub async fn list(
         &self,
         scope: StateScope,
@@ -89,7 +89,7 @@ impl StateApi<'_> {
         self.list_with(StateListParams { scope, prefix, cursor: None, limit: None }).await
     }
 
-    /// Entries of a scope; `cursor` goes on after an earlier page.
+    /// Entries of a scope; `cursor` continues after an earlier page.
     pub async fn list_with(&self, params: StateListParams) -> Result<StatePage, AgentAPIError> {
         self.0.ask(&params).await
     }

@@ -1,7 +1,7 @@
-//! Standard input and output as the wire.
+//! Stdin and stdout as the wire.
 //!
-//! Invariant: stdout carries the wire alone. On Unix the descriptors are taken away first thing: what a
-//! runner or its children print goes to stderr, and nobody but the SDK reads stdin.
+//! Invariant: only the wire uses stdout. On Unix the descriptors are replaced first: output of a runner or its
+//! children goes to stderr, and only the SDK reads stdin.
 
 use crate::lines;
 use crate::plugin::CheckedPlugin;
@@ -15,7 +15,7 @@ pub(crate) async fn serve(plugin: Arc<CheckedPlugin>) -> io::Result<()> {
     let (reader, writer) = open()?;
     let served = lines::serve(plugin, BufReader::with_capacity(READ_BYTES, reader), writer).await;
     match served {
-        // The host went away without a word: an end like any other.
+        // The host closed the connection: a regular end.
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
         served => served,
     }
@@ -33,7 +33,7 @@ fn open() -> io::Result<Ends> {
     let output = io::stdout().as_fd().try_clone_to_owned()?;
     rustix::stdio::dup2_stdin(File::open("/dev/null")?)?;
     rustix::stdio::dup2_stdout(io::stderr())?;
-    // Pipes are read and written without a detour over threads; terminals and files take the detour.
+    // Pipes are read and written directly; terminals and files need blocking threads.
     let reader: Box<dyn AsyncRead + Send + Unpin> =
         match Receiver::from_owned_fd(input.try_clone()?) {
             Ok(pipe) => Box::new(pipe),

@@ -1,6 +1,6 @@
-//! Messages that come while the run is going on: `steering.pull` (CONTRACT §4).
+//! Messages that arrive during the run: `steering.pull` (CONTRACT §4).
 //!
-//! Invariant: what was pulled is answered by this run; the host gives it no run of its own.
+//! Invariant: a pulled message is answered by this run; the host starts no run for it.
 
 use crate::RunCtx;
 use greenroom_protocol::AgentAPIError;
@@ -10,12 +10,12 @@ use greenroom_protocol::api::steering::{SteeringItem, SteeringItems, SteeringPul
 pub struct SteeringApi<'a>(pub(crate) &'a RunCtx);
 
 impl SteeringApi<'_> {
-    /// Takes all messages that wait, in the order in which they came; empty when there are none.
+    /// Takes all pending messages in order of arrival.
     pub async fn pull(&self) -> Result<Vec<SteeringItem>, AgentAPIError> {
         self.pull_with(SteeringPullParams::default()).await
     }
 
-    /// Takes at most so many.
+    /// Takes up to `limit` messages.
     pub async fn pull_with(
         &self,
         params: SteeringPullParams,

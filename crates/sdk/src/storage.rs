@@ -1,6 +1,6 @@
-//! Storage: blobs that the host keeps per area (CONTRACT §4).
+//! Storage: blobs per area, stored by the host (CONTRACT §4).
 //!
-//! Invariant: nothing is kept between calls; bytes come out as they went in.
+//! Invariant: no state between calls; bytes are returned unchanged.
 
 use crate::bytes::{decode, encode};
 use crate::{RunCtx, local};
@@ -17,7 +17,7 @@ use greenroom_protocol::manifest::StorageArea;
 pub struct StorageApi<'a>(pub(crate) &'a RunCtx);
 
 impl StorageApi<'_> {
-    /// The bytes of a key, if it is there.
+    /// The bytes of a key; `None` if it is missing.
     pub async fn get(
         &self,
         area: StorageArea,
@@ -42,18 +42,18 @@ impl StorageApi<'_> {
         Ok(())
     }
 
-    /// Removes a key; false when there was none.
+    /// Removes a key; false if it was missing.
     pub async fn delete(
         &self,
         area: StorageArea,
         key: impl Into<String>,
     ) -> Result<bool, AgentAPIError> {
         local::area(self.0, area)?;
-        let answer: Deleted = self.0.ask(&StorageDeleteParams { area, key: key.into() }).await?;
-        Ok(answer.deleted)
+        let result: Deleted = self.0.ask(&StorageDeleteParams { area, key: key.into() }).await?;
+        Ok(result.deleted)
     }
 
-    /// The first keys of an area that begin with `prefix`, with their sizes.
+    /// The first keys of an area with this prefix, with their sizes.
     pub async fn list(
         &self,
         area: StorageArea,
@@ -63,7 +63,7 @@ impl StorageApi<'_> {
         self.list_with(StorageListParams { area, prefix, cursor: None, limit: None }).await
     }
 
-    /// Keys of an area; `cursor` goes on after an earlier page.
+    /// Keys of an area; `cursor` continues after an earlier page.
     pub async fn list_with(&self, params: StorageListParams) -> Result<StoragePage, AgentAPIError> {
         local::area(self.0, params.area)?;
         self.0.ask(&params).await

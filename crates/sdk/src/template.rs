@@ -1,6 +1,6 @@
-//! The files of a new runner, as `greenroom runner new` writes them.
+//! The files of a new runner, as written by `greenroom runner new`.
 //!
-//! Invariant: what is written builds and passes its own test as it is.
+//! Invariant: the files build and pass their own test unchanged.
 
 use std::path::PathBuf;
 
@@ -11,8 +11,8 @@ const RUST: [(&str, &str); 4] = [
     ("README.md", include_str!("../templates/rust/README.md.in")),
 ];
 
-/// What stands around the sources of a runner that is copied.
-const AROUND: [(&str, &str); 4] = [
+/// Files added to the sources of a copied runner.
+const LOCAL_AGENT: [(&str, &str); 4] = [
     ("Cargo.toml", include_str!("../templates/local-agent/Cargo.toml.in")),
     ("src/main.rs", include_str!("../templates/local-agent/src/main.rs.in")),
     ("tests/answers.rs", include_str!("../templates/local-agent/tests/answers.rs.in")),
@@ -31,7 +31,7 @@ const PLAIN_PYTHON: [(&str, &str); 2] = [
     ("README.md", include_str!("../templates/python/README.md.in")),
 ];
 
-/// Where a new runner takes the SDK of its language from.
+/// Where a new runner gets its SDK from.
 #[derive(Debug, Clone, Copy)]
 pub enum SdkSource<'a> {
     /// The version of this crate, from the registry.
@@ -40,13 +40,12 @@ pub enum SdkSource<'a> {
     Path(&'a str),
 }
 
-/// The files of a runner in Rust, relative to its folder. `name` is lower case with dashes.
+/// The files of a Rust runner, relative to its folder. `name` is lower case with dashes.
 pub fn rust(name: &str, sdk: SdkSource<'_>) -> Vec<(PathBuf, String)> {
     fill(&RUST, &[("{{name}}", name), ("{{sdk}}", &dependency(sdk))])
 }
 
-/// The files of a runner in Rust that begins as a copy of the local agent, whose sources are given with their
-/// paths.
+/// The files of a Rust runner that starts as a copy of the local agent, with the given sources.
 pub fn local_agent(
     name: &str,
     sdk: SdkSource<'_>,
@@ -55,7 +54,7 @@ pub fn local_agent(
     let library = name.replace('-', "_");
     let sdk = dependency(sdk);
     let mut files =
-        fill(&AROUND, &[("{{name}}", name), ("{{crate}}", &library), ("{{sdk}}", &sdk)]);
+        fill(&LOCAL_AGENT, &[("{{name}}", name), ("{{crate}}", &library), ("{{sdk}}", &sdk)]);
     let plugin = format!("\"local\", \"{name}\"");
     files.extend(fill(sources, &[("\"greenroom\", \"local-agent\"", &plugin)]));
     files
@@ -64,12 +63,12 @@ pub fn local_agent(
 fn dependency(sdk: SdkSource<'_>) -> String {
     match sdk {
         SdkSource::Published => format!("\"{}\"", env!("CARGO_PKG_VERSION")),
-        // A TOML string is escaped as JSON is.
+        // TOML strings are escaped like JSON.
         SdkSource::Path(path) => format!("{{ path = {} }}", serde_json::Value::from(path)),
     }
 }
 
-/// The files of a runner in Python on its SDK, with a test.
+/// The files of a Python runner with the SDK and a test.
 pub fn python(name: &str, sdk: SdkSource<'_>) -> Vec<(PathBuf, String)> {
     let sdk = match sdk {
         SdkSource::Published => format!("greenroom-sdk=={}", env!("CARGO_PKG_VERSION")),
@@ -78,14 +77,16 @@ pub fn python(name: &str, sdk: SdkSource<'_>) -> Vec<(PathBuf, String)> {
     fill(&PYTHON, &[("{{name}}", name), ("my-runner", name), ("{{sdk}}", &sdk)])
 }
 
-/// The files of a runner in Python without the SDK: one file, no dependency.
+/// The files of a Python runner without the SDK: one file, no dependencies.
 pub fn plain_python(name: &str) -> Vec<(PathBuf, String)> {
     fill(&PLAIN_PYTHON, &[("{{name}}", name), ("my-runner", name)])
 }
 
 fn fill(files: &[(&str, &str)], values: &[(&str, &str)]) -> Vec<(PathBuf, String)> {
     let filled = |text: &str| {
-        values.iter().fold(text.to_owned(), |text, (hole, value)| text.replace(hole, value))
+        values
+            .iter()
+            .fold(text.to_owned(), |text, (placeholder, value)| text.replace(placeholder, value))
     };
     files.iter().map(|(path, text)| (PathBuf::from(path), filled(text))).collect()
 }

@@ -1,6 +1,6 @@
-//! A host in a box, for the tests of runners: one run over the real wire, in memory.
+//! An in-memory host for tests of runners: one run over the real wire.
 //!
-//! Invariant: the runner is spoken to exactly as a host does, through `run_agent` and `run.result`.
+//! Invariant: the runner gets exactly the messages of a host, through `run_agent` and `run.result`.
 
 mod host;
 mod tool;
@@ -13,8 +13,8 @@ use greenroom_protocol::AgentRunResult;
 use serde_json::{Value, json};
 use std::io;
 
-/// Runs the plugin's first runner once with a text and a config; returns the results in order. A run that
-/// calls the host is tested with [`Host`].
+/// Runs the plugin's first runner once with a text and a config; returns the results in order. For a run that calls
+/// the host, use [`Host`].
 ///
 /// ```no_run
 /// # async fn example(plugin: greenroom_sdk::Plugin) -> std::io::Result<()> {
@@ -28,7 +28,7 @@ pub async fn run(plugin: Plugin, text: &str, config: Object) -> io::Result<Vec<A
     Ok(ran.results)
 }
 
-/// A run context as a host would build it for a message with this text.
+/// A run context for a message with this text.
 pub fn context(run_id: &str, text: &str, config: Object) -> Value {
     json!({
         "run_id": run_id,

@@ -1,7 +1,6 @@
-//! Tools that a plugin offers to others, beside its runners. (What a run may call is in `tools.rs`.)
+//! Tools that a plugin provides. (Tools that a run may call are in `tools.rs`.)
 //!
-//! Invariant: a tool is described by the type it takes; whatever goes wrong in it ends its own call and is
-//! told as an error with a code.
+//! Invariant: the input type describes a tool; an error in it ends only its own call and is returned with a code.
 
 use futures_util::future::BoxFuture;
 use greenroom_protocol::Object;
@@ -52,14 +51,14 @@ use tokio::time::Instant;
 ///     .risk(ToolRisk::Read);
 /// let plugin = Plugin::new("me", "flights").tool(tool);
 /// let trip = serde_json::json!({ "from": "ZRH", "to": "NRT" });
-/// let answer = testing::call_tool(plugin, "distance", trip).await?;
-/// assert_eq!(answer.result["km"], 9576);
+/// let output = testing::call_tool(plugin, "distance", trip).await?;
+/// assert_eq!(output.result["km"], 9576);
 /// # Ok(())
 /// # }
 /// ```
 #[derive(Clone)]
 pub struct Tool {
-    pub(crate) described: PluginTool,
+    pub(crate) spec: PluginTool,
     run: Arc<Run>,
 }
 
@@ -67,10 +66,10 @@ type Run =
     dyn Fn(Object, ToolCtx) -> BoxFuture<'static, Result<ToolOutput, ToolError>> + Send + Sync;
 
 impl Tool {
-    /// A tool that takes `I`. Its parameters are described by the JSON Schema of `I`, with the comments of
-    /// its fields. Unless told otherwise it counts as [`ToolRisk::External`], the most careful.
+    /// A tool with input `I`. The JSON Schema of `I`, with the comments of its fields, describes its parameters. The
+    /// default risk is [`ToolRisk::External`], the highest.
     ///
-    /// When the host gives the call up, the future is dropped where it waits.
+    /// When the host cancels the call, the future is dropped.
     pub fn new<I, O, F>(
         name: impl Into<String>,
         run: impl Fn(I, ToolCtx) -> F + Send + Sync + 'static,
@@ -82,7 +81,7 @@ impl Tool {
     {
         let run = Arc::new(run);
         Self {
-            described: PluginTool {
+            spec: PluginTool {
                 name: name.into(),
                 description: None,
                 input_schema: schema_of::<I>(),
@@ -102,33 +101,33 @@ impl Tool {
         }
     }
 
-    /// What it does and when to use it, for a model.
+    /// What it does and when to use it, for the model.
     pub fn description(mut self, description: impl Into<String>) -> Self {
-        self.described.description = Some(description.into());
+        self.spec.description = Some(description.into());
         self
     }
 
-    /// How much harm a call can do; the host asks somebody first, or not.
+    /// The risk of a call, by which the host decides whether approval is needed.
     pub fn risk(mut self, risk: ToolRisk) -> Self {
-        self.described.risk = risk;
+        self.spec.risk = risk;
         self
     }
 
-    /// Seconds that a call may take; the host's own limit unless set.
+    /// Timeout of a call in seconds; default: the host's own limit.
     pub fn timeout_s(mut self, seconds: u32) -> Self {
-        self.described.timeout_s = Some(seconds);
+        self.spec.timeout_s = Some(seconds);
         self
     }
 
-    /// Says what the result looks like: `.output::<Weather>()`.
+    /// Describes the result: `.output::<Weather>()`.
     pub fn output<O: JsonSchema>(mut self) -> Self {
-        self.described.output_schema = Some(schema_of::<O>());
+        self.spec.output_schema = Some(schema_of::<O>());
         self
     }
 
-    /// Describes the parameters by hand, where the schema of the type does not say enough.
+    /// Sets the input schema by hand.
     pub fn input_schema(mut self, schema: Object) -> Self {
-        self.described.input_schema = schema;
+        self.spec.input_schema = schema;
         self
     }
 
@@ -143,25 +142,24 @@ impl Tool {
     }
 }
 
-/// What a call knows about itself.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct ToolCtx {
-    /// The host's id of the call: the same when a call is repeated.
+    /// The host's id of the call; the same when a call is repeated.
     pub tool_call_id: String,
-    /// The run on whose behalf it was made.
+    /// The run that the call is made for.
     pub run_id: Option<String>,
     deadline: Option<Instant>,
 }
 
 impl ToolCtx {
-    /// The time until the host gives the call up, if it said so.
+    /// The time until the host cancels the call, if known.
     pub fn remaining(&self) -> Option<Duration> {
         self.deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()))
     }
 }
 
-/// The input of a tool that takes nothing.
+/// The input of a tool without parameters.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 pub struct NoInput {}
 
@@ -175,7 +173,7 @@ impl JsonSchema for NoInput {
     }
 }
 
-/// What a tool gives back: any value that serialises, or this for a text of its own beside it.
+/// The output of a tool: any serializable value, or this to add a text.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ToolOutput {
     result: Value,
@@ -187,14 +185,14 @@ impl ToolOutput {
         Self { result: result.into(), content: None }
     }
 
-    /// What the model reads instead of the result's JSON.
+    /// Text for the model instead of the result's JSON.
     pub fn content(mut self, content: impl Into<String>) -> Self {
         self.content = Some(content.into());
         self
     }
 }
 
-/// Everything that serialises, and [`ToolOutput`].
+/// Any serializable value, and [`ToolOutput`].
 pub trait IntoToolOutput {
     fn into_tool_output(self) -> Result<ToolOutput, ToolError>;
 }
@@ -211,28 +209,28 @@ impl IntoToolOutput for ToolOutput {
     }
 }
 
-/// A call that did not work out; the model is told. Deliberately no `std::error::Error`, so that every error
-/// converts into it with `?`.
+/// A failed call, reported to the model. Deliberately not a `std::error::Error`, so that every error converts to it
+/// with `?`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ToolError {
     pub code: String,
     pub message: String,
-    /// Whether the same call may work later.
+    /// Whether a retry may succeed.
     pub retryable: bool,
 }
 
 impl ToolError {
-    /// A failure with a code of the tool's own, such as `weather.no_station`.
+    /// A failure with a code of the tool, such as `weather.no_station`.
     pub fn new(code: impl Into<String>, message: impl Into<String>) -> Self {
         Self { code: code.into(), message: message.into(), retryable: false }
     }
 
-    /// A failure with the general code `tool.error`.
+    /// A failure with the generic code `tool.error`.
     pub fn error(message: impl Into<String>) -> Self {
         Self::new("tool.error", message)
     }
 
-    /// The parameters make no sense; the message says why, so that a model can do better.
+    /// Invalid parameters; the message says why, so that the model can correct them.
     pub fn invalid_argument(message: impl Into<String>) -> Self {
         Self::new("invalid_argument", message)
     }
@@ -255,7 +253,7 @@ impl<E: Error + Send + Sync + 'static> From<E> for ToolError {
     }
 }
 
-/// An outcome as it goes over the wire.
+/// The result on the wire.
 pub(crate) fn answer(outcome: Result<ToolOutput, ToolError>) -> CallToolResult {
     match outcome {
         Ok(ToolOutput { result, content }) => CallToolResult { result, content, error: None },
@@ -269,7 +267,7 @@ pub(crate) fn answer(outcome: Result<ToolOutput, ToolError>) -> CallToolResult {
     }
 }
 
-/// Without references where it can be, as models read those best.
+/// Inlined where possible, because models read schemas without references best.
 fn schema_of<T: JsonSchema>() -> Object {
     let settings = SchemaSettings::draft2020_12().with(|settings| {
         settings.inline_subschemas = true;

@@ -23,7 +23,7 @@ impl ToolsApi<'_> {
         self.0.ask(&params).await
     }
 
-    /// The five tools that fit best.
+    /// The five best matches.
     pub async fn search(
         &self,
         query: impl Into<String>,
@@ -31,7 +31,7 @@ impl ToolsApi<'_> {
         self.search_with(ToolSearchParams::new(query)).await
     }
 
-    /// As many tools as wanted that fit.
+    /// The best matches.
     pub async fn search_with(
         &self,
         params: ToolSearchParams,
@@ -40,7 +40,7 @@ impl ToolsApi<'_> {
         Ok(found.items)
     }
 
-    /// Calls a tool. What the tool itself finds wrong stands in `error` of the result.
+    /// Calls a tool. A failing tool returns `error` in its result.
     pub async fn call(
         &self,
         tool_name: impl Into<String>,
@@ -49,9 +49,8 @@ impl ToolsApi<'_> {
         self.call_with(ToolCallParams::new(tool_name, parameters)).await
     }
 
-    /// Calls a tool on behalf of a model, with the model's own id of the call, or on the word of a user.
-    /// The run's clock stands still on this side meanwhile, as the call may wait for a person; the host ends
-    /// it in time.
+    /// Calls a tool for a model, with the model's call id, or for a user's command. The run's deadline is paused on
+    /// this side, because the call may wait for approval; the host enforces it.
     pub async fn call_with(&self, params: ToolCallParams) -> Result<ToolCallResult, AgentAPIError> {
         local::tool_call(self.0, &params.tool_name)?;
         let _pause = self.0.pause_deadline();

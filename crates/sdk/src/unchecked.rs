@@ -1,6 +1,6 @@
-//! The door past this SDK's checks, for runners that test a host by misbehaving.
+//! Sends without checks, for runners that test a host by violating the protocol.
 //!
-//! Invariant: nothing here is needed by a runner that behaves.
+//! Invariant: a regular runner needs nothing of this.
 
 use crate::message::{self, Request};
 use crate::outbox::Outbox;
@@ -15,7 +15,7 @@ pub struct Unchecked<'a> {
 }
 
 impl Unchecked<'_> {
-    /// Sends a result exactly as given: any run, any number, at any time.
+    /// Sends a result exactly as given: any run, any sequence number, at any time.
     pub async fn result(&self, result: &AgentRunResult) -> Result<(), RunFailure> {
         let notification = Request::notification(method::RUN_RESULT, result);
         let pushed = self.outbox.push(|buffer| {
@@ -29,7 +29,7 @@ impl Unchecked<'_> {
         Ok(self.outbox.push(|buffer| buffer.extend_from_slice(line)).await?)
     }
 
-    /// Keeps the SDK from sending a terminal for this run.
+    /// Keeps the SDK from sending a terminal result for this run.
     pub fn without_terminal(&self) {
         self.ctx.end();
     }

@@ -1,7 +1,7 @@
-//! The native wire over WebSocket, for a runner that is not on the host's machine.
+//! The native wire over WebSocket, for remote runners.
 //!
-//! Invariant: one message per frame; runs belong to one connection and end with it; a lost connection is
-//! made again with growing pauses, a refused token is not tried twice.
+//! Invariant: one message per frame; runs belong to one connection and end with it; a lost connection is retried with
+//! increasing delays, a rejected token is not.
 
 use crate::ServeError;
 use crate::connection::{Connection, Next};
@@ -24,7 +24,7 @@ const PATH: &str = "/v1/runners/connect";
 const PAUSE_FIRST: Duration = Duration::from_millis(250);
 const PAUSE_MAX: Duration = Duration::from_secs(30);
 const PING_EVERY: Duration = Duration::from_secs(20);
-/// A host that says nothing for so long, not even to a ping, is gone.
+/// A host that is silent for this long, even to a ping, is considered gone.
 const SILENCE_MAX: Duration = Duration::from_secs(60);
 
 pub(crate) async fn serve(
@@ -34,23 +34,23 @@ pub(crate) async fn serve(
 ) -> Result<(), ServeError> {
     let request = request(url, token)?;
     #[cfg(feature = "wss")]
-    // Fails only when the program has chosen a provider already, and then that one is used.
+    // Fails only if the program has already chosen a provider, which is then used.
     let _ = rustls::crypto::ring::default_provider().install_default();
     let mut pause = PAUSE_FIRST;
     loop {
         match tokio_tungstenite::connect_async_with_config(request.clone(), None, true).await {
             Ok((socket, _)) => {
                 let (sink, stream) = socket.split();
-                match talk(plugin.clone(), sink, stream).await {
+                match exchange(plugin.clone(), sink, stream).await {
                     End::ShutDown => return Ok(()),
                     End::Lost(Lost::Refused(reason)) => {
-                        eprintln!("the host refused the runner: {reason}");
+                        eprintln!("the host rejected the runner: {reason}");
                     }
                     End::Lost(Lost::Broken { was_used }) => {
                         if was_used {
                             pause = PAUSE_FIRST;
                         }
-                        eprintln!("the connection to the host was lost");
+                        eprintln!("lost the connection to the host");
                     }
                 }
             }
@@ -67,7 +67,7 @@ pub(crate) async fn serve(
     }
 }
 
-/// `http` and `https` are taken as `ws` and `wss`, so that one address serves all commands.
+/// `http` and `https` become `ws` and `wss`, so that one URL works for all commands.
 fn request(url: &str, token: &str) -> Result<Request, ServeError> {
     let invalid = || ServeError::Address(url.to_owned());
     let (scheme, rest) = url.trim_end_matches('/').split_once("://").ok_or_else(invalid)?;
@@ -91,20 +91,20 @@ enum End {
 }
 
 enum Lost {
-    /// The host let go of the connection, and said why.
+    /// The host closed the connection with a reason.
     Refused(String),
     Broken {
         was_used: bool,
     },
 }
 
-/// Why reading ended: the host asked for it, or the connection did it.
+/// Why reading ended: by the host's request or by the connection.
 enum Read {
     ShutDown(Option<RequestId>),
     Lost(Lost),
 }
 
-async fn talk(
+async fn exchange(
     plugin: Arc<CheckedPlugin>,
     mut sink: impl Sink<Message, Error = Error> + Unpin,
     mut stream: impl Stream<Item = Result<Message, Error>> + Unpin,
@@ -121,7 +121,7 @@ async fn talk(
         connection.abandon();
         end
     };
-    // A write that fails closes the outbox; the reader then sees the broken connection itself.
+    // A failed write closes the outbox; the reader notices the broken connection itself.
     let writing = async {
         let _ = write(&connection.outbox, &mut sink).await;
         connection.abandon();
@@ -140,7 +140,7 @@ async fn read(
         let next = match message {
             Message::Text(text) => connection.receive(text.as_bytes()).await,
             Message::Binary(bytes) => connection.receive(&bytes).await,
-            Message::Close(Some(frame)) if is_refusal(&frame) => {
+            Message::Close(Some(frame)) if is_rejection(&frame) => {
                 return Read::Lost(Lost::Refused(frame.reason.to_string()));
             }
             Message::Close(_) => break,
@@ -154,8 +154,8 @@ async fn read(
     Read::Lost(Lost::Broken { was_used })
 }
 
-/// Whether the other side will not have the runner, rather than going away itself.
-fn is_refusal(frame: &CloseFrame) -> bool {
+/// Whether the host rejected the runner, rather than going away.
+fn is_rejection(frame: &CloseFrame) -> bool {
     frame.code == CloseCode::Policy || (4000..5000).contains(&u16::from(frame.code))
 }
 
@@ -184,7 +184,7 @@ async fn write(
     }
 }
 
-/// Between half and all of the pause, so that many runners do not come back at the same moment.
+/// Between half and all of the delay, so that many runners do not reconnect at the same moment.
 fn jittered(pause: Duration) -> Duration {
     let random = RandomState::new().hash_one(0_u8) % 1000;
     pause.mul_f64(0.5 + random as f64 / 2000.0)

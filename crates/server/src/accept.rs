@@ -1,7 +1,7 @@
-//! What kind of answer a caller asks for, and in which language.
+//! Content negotiation: JSON or event stream, and the language.
 //!
-//! Invariant: a stream is given only to a caller that names `text/event-stream`, does not refuse it (`q=0`)
-//! and does not like JSON better.
+//! Invariant: a stream is returned only to a caller that names `text/event-stream`, does not exclude it (`q=0`)
+//! and does not prefer JSON.
 
 use axum::extract::FromRequestParts;
 use axum::http::HeaderMap;
@@ -19,10 +19,10 @@ pub(crate) fn wants_stream(headers: &HeaderMap) -> bool {
     stream > 0.0 && stream >= weight(&ranges, JSON).unwrap_or(0.0)
 }
 
-/// The language of whoever reads, for what the host words itself.
-pub(crate) struct ReadIn(pub(crate) Language);
+/// The caller's preferred language, for texts that the host writes itself.
+pub(crate) struct AcceptLanguage(pub(crate) Language);
 
-impl<S: Sync> FromRequestParts<S> for ReadIn {
+impl<S: Sync> FromRequestParts<S> for AcceptLanguage {
     type Rejection = Infallible;
 
     async fn from_request_parts(parts: &mut Parts, _state: &S) -> Result<Self, Infallible> {
@@ -30,7 +30,7 @@ impl<S: Sync> FromRequestParts<S> for ReadIn {
     }
 }
 
-/// The language that a caller likes best of those that there are; the one it names first where it likes several.
+/// The supported language with the highest weight; the first one named among equals.
 pub(crate) fn language(headers: &HeaderMap) -> Language {
     let mut best = (Language::default(), 0.0);
     for range in ranges(headers, ACCEPT_LANGUAGE) {
@@ -52,19 +52,19 @@ fn ranges(headers: &HeaderMap, name: HeaderName) -> Vec<&str> {
     lists.flat_map(|list| list.split(',')).collect()
 }
 
-/// How much a type is liked, 0 to 1; nothing if it is not named.
+/// The weight of a type, 0 to 1; `None` if it is not named.
 fn weight(ranges: &[&str], kind: &str) -> Option<f32> {
     let named = ranges.iter().map(|range| weighted(range));
     let weights = named.filter(|(name, _)| name.eq_ignore_ascii_case(kind));
     weights.map(|(_, weight)| weight).reduce(f32::max)
 }
 
-/// What a range names, and how much it is liked.
+/// The name in a range, and its weight.
 fn weighted(range: &str) -> (&str, f32) {
     let mut parts = range.split(';').map(str::trim);
     let name = parts.next().unwrap_or_default();
     let quality = parts.find_map(|part| part.strip_prefix("q=").or(part.strip_prefix("Q=")));
-    // A weight that does not parse counts as none at all, which is 1.
+    // An invalid weight counts as missing, which means 1.
     let parsed = quality.and_then(|text| text.parse::<f32>().ok());
     (name, parsed.filter(|weight| (0.0..=1.0).contains(weight)).unwrap_or(1.0))
 }
@@ -81,22 +81,22 @@ mod tests {
     }
 
     #[test]
-    fn a_stream_is_given_to_those_who_ask_for_it() {
-        for asked in [
+    fn callers_that_accept_a_stream_get_one() {
+        for accept in [
             "text/event-stream",
             "Text/Event-Stream; charset=utf-8",
             "application/json, text/event-stream",
             "text/event-stream;q=0.5, */*;q=0.1",
             "text/event-stream;q=junk",
         ] {
-            assert!(wants(&[asked]), "{asked}");
+            assert!(wants(&[accept]), "{accept}");
         }
         assert!(wants(&["text/html", "text/event-stream"]), "in a second header");
     }
 
     #[test]
-    fn a_stream_is_not_given_to_others() {
-        for asked in [
+    fn other_callers_get_no_stream() {
+        for accept in [
             "",
             "*/*",
             "text/*",
@@ -107,22 +107,22 @@ mod tests {
             "text/event-streams",
             "x-text/event-stream",
         ] {
-            assert!(!wants(&[asked]), "{asked}");
+            assert!(!wants(&[accept]), "{accept}");
         }
         assert!(!wants(&[]));
     }
 
     #[test]
-    fn cards_are_worded_for_those_who_like_chinese_best() {
+    fn chinese_is_chosen_where_it_has_the_highest_weight() {
         let read = |value: &str| {
             let value = HeaderValue::from_bytes(value.as_bytes()).unwrap();
             language(&HeaderMap::from_iter([(ACCEPT_LANGUAGE, value)]))
         };
-        for asked in ["zh", "zh-CN,zh;q=0.9,en;q=0.8", "de, ZH-hant;q=0.5", "en;q=0.2, zh;q=0.3"] {
-            assert_eq!(read(asked), Language::Chinese, "{asked}");
+        for accept in ["zh", "zh-CN,zh;q=0.9,en;q=0.8", "de, ZH-hant;q=0.5", "en;q=0.2, zh;q=0.3"] {
+            assert_eq!(read(accept), Language::Chinese, "{accept}");
         }
-        for asked in ["", "*", "en", "en, zh", "zh;q=0", "zh;q=0.5, en", "zhx", "de", "中文"] {
-            assert_eq!(read(asked), Language::English, "{asked}");
+        for accept in ["", "*", "en", "en, zh", "zh;q=0", "zh;q=0.5, en", "zhx", "de", "中文"] {
+            assert_eq!(read(accept), Language::English, "{accept}");
         }
         assert_eq!(language(&HeaderMap::new()), Language::English);
     }

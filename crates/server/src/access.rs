@@ -1,10 +1,10 @@
-//! Who may do what: tokens by hash, sessions that stand for them, roles, and the one table of what a role may.
+//! Authorization: tokens by hash, sessions, roles, and what each role is allowed to do.
 //!
-//! Invariant: a token's text is never kept, only its SHA-256. A session counts only where the request comes
-//! from a page of the host's own, because browsers add its cookie to whatever any page has them send.
+//! Invariant: only the SHA-256 of a token is stored. A session is valid only in requests from the host's own
+//! pages, because browsers attach its cookie to requests from any page.
 
-use crate::answer::Problem;
 use crate::origin;
+use crate::response::Problem;
 use crate::router::App;
 use crate::session::cookie;
 use axum::extract::FromRequestParts;
@@ -21,8 +21,8 @@ use std::sync::Arc;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Role {
     Admin,
-    /// Hands events in, follows their runs and reads the conversations of its actors; limited to these agents,
-    /// or to none if nothing.
+    /// Sends events, follows their runs and reads the conversations of its actors; limited to these agents,
+    /// or unlimited if `None`.
     Sender {
         agents: Option<Arc<[String]>>,
         actors: Actors,
@@ -31,14 +31,14 @@ pub enum Role {
     Reader,
 }
 
-/// For whom a sender speaks, and so whose conversations it reads.
+/// Which actors a sender may name, and so which conversations it reads.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Actors {
-    /// For anyone, in the conversations that it begins.
+    /// Any actor, in conversations that this token started.
     Own,
-    /// For this actor alone, in the conversations that it begins.
+    /// This actor only, in conversations that this token started.
     One(Arc<str>),
-    /// For anyone in any conversation: a trusted bridge.
+    /// Any actor in any conversation: a trusted bridge.
     Any,
 }
 
@@ -46,17 +46,17 @@ pub enum Actors {
 pub struct Token {
     pub hash: [u8; 32],
     pub role: Role,
-    /// How facts name whoever uses it: `admin` or `token:NAME`.
+    /// The name of its user in stored records: `admin` or `token:NAME`.
     pub name: String,
     /// May answer approvals.
     pub answers: bool,
 }
 
-/// All tokens that are valid now.
+/// All valid tokens.
 #[derive(Debug, Clone, Default)]
 pub struct Access {
     tokens: HashMap<[u8; 32], Caller>,
-    /// Runners that connect from elsewhere, by the hash of their token.
+    /// Remote runners, by the hash of their token.
     runners: HashMap<[u8; 32], String>,
 }
 
@@ -68,7 +68,6 @@ impl Access {
         Self { tokens: tokens.collect(), runners: runners.into_iter().collect() }
     }
 
-    /// Whoever has the token with this hash.
     pub(crate) fn caller(&self, token: &[u8; 32]) -> Option<&Caller> {
         self.tokens.get(token)
     }
@@ -88,15 +87,15 @@ pub(crate) struct Caller {
     role: Role,
     name: Arc<str>,
     answers: bool,
-    /// Hash of the token that was shown, or that the session stands for.
+    /// Hash of the bearer token, or of the token that the session belongs to.
     token: [u8; 32],
-    /// Hash of what the cookie holds, where that was shown.
+    /// Hash of the session cookie's value, if the request was authenticated by session.
     session: Option<[u8; 32]>,
 }
 
 impl Caller {
-    /// May hand events in.
-    pub(crate) fn sender(&self) -> Result<Sender, Problem> {
+    /// Requires permission to send events.
+    pub(crate) fn require_sender(&self) -> Result<Sender, Problem> {
         let (agents, actor) = match &self.role {
             Role::Admin => (None, None),
             Role::Sender { agents, actors: Actors::One(actor) } => {
@@ -109,17 +108,17 @@ impl Caller {
         Ok(Sender { entrance: TriggerSource::Api, name, actor, agents, adapter: None })
     }
 
-    /// The conversations that it may read.
-    pub(crate) fn reach(&self) -> Reach {
+    /// The conversations that this caller may read.
+    pub(crate) fn readable(&self) -> Reach {
         match &self.role {
             Role::Admin | Role::Reader | Role::Sender { actors: Actors::Any, .. } => Reach::All,
             Role::Sender { .. } => Reach::BegunBy((*self.name).to_owned()),
         }
     }
 
-    /// May read a list over all conversations, or the part of it that belongs to one of its own.
-    pub(crate) fn reader_of(&self, conversation: Option<&str>) -> Result<(), Problem> {
-        match conversation.is_some() || self.reach() == Reach::All {
+    /// Requires permission to read a list over all conversations, or over the one given.
+    pub(crate) fn require_reader_of(&self, conversation: Option<&str>) -> Result<(), Problem> {
+        match conversation.is_some() || self.readable() == Reach::All {
             true => Ok(()),
             false => Err(Problem::forbidden(
                 "this token reads its own conversations: name one with `conversation_id`",
@@ -127,7 +126,7 @@ impl Caller {
         }
     }
 
-    /// Whose its events are where they do not say: its own, or its actor's.
+    /// The actor of events that name none: the token itself, or its one actor.
     pub(crate) fn actor(&self) -> &str {
         match &self.role {
             Role::Sender { actors: Actors::One(actor), .. } => actor,
@@ -135,8 +134,7 @@ impl Caller {
         }
     }
 
-    /// May read everything.
-    pub(crate) fn reader(&self) -> Result<(), Problem> {
+    pub(crate) fn require_reader(&self) -> Result<(), Problem> {
         match self.role {
             Role::Admin | Role::Reader => Ok(()),
             Role::Sender { .. } => Err(Problem::forbidden(
@@ -145,8 +143,8 @@ impl Caller {
         }
     }
 
-    /// May see the runs of an agent. A run out of reach looks like one that does not exist.
-    pub(crate) fn sees(&self, agent: &str) -> Result<(), Problem> {
+    /// Requires access to an agent. A run of another agent is reported as missing.
+    pub(crate) fn require_agent(&self, agent: &str) -> Result<(), Problem> {
         match &self.role {
             Role::Sender { agents: Some(agents), .. }
                 if !agents.iter().any(|name| name == agent) =>
@@ -157,8 +155,8 @@ impl Caller {
         }
     }
 
-    /// May see what an agent's runs made or were given. What no agent has yet is for those who may reach all.
-    pub(crate) fn sees_artifact(&self, agent: Option<&str>) -> bool {
+    /// Whether artifacts of an agent's runs are visible. Artifacts without an agent need access to all agents.
+    pub(crate) fn can_see_artifact(&self, agent: Option<&str>) -> bool {
         match &self.role {
             Role::Sender { agents: Some(agents), .. } => {
                 agent.is_some_and(|agent| agents.iter().any(|name| name == agent))
@@ -167,12 +165,11 @@ impl Caller {
         }
     }
 
-    /// May see what actions are asked about.
-    pub(crate) fn sees_approvals(&self) -> Result<(), Problem> {
-        if self.answers { Ok(()) } else { self.reader() }
+    pub(crate) fn require_approval_reader(&self) -> Result<(), Problem> {
+        if self.answers { Ok(()) } else { self.require_reader() }
     }
 
-    pub(crate) fn answers(&self) -> bool {
+    pub(crate) fn can_answer_approvals(&self) -> bool {
         self.answers
     }
 
@@ -184,7 +181,7 @@ impl Caller {
         self.session.as_ref()
     }
 
-    /// What it is told about itself.
+    /// The caller as shown by `GET /v1/session`.
     pub(crate) fn view(&self) -> Value {
         let (role, agents) = match &self.role {
             Role::Admin => ("admin", None),
@@ -198,13 +195,13 @@ impl Caller {
         view
     }
 
-    /// How facts name it.
+    /// The name in stored records.
     pub(crate) fn name(&self) -> &str {
         &self.name
     }
 
-    /// May answer approvals; gives the name that is kept with the answer.
-    pub(crate) fn answerer(&self) -> Result<&str, Problem> {
+    /// Requires permission to answer approvals; returns the name stored with the answer.
+    pub(crate) fn require_approver(&self) -> Result<&str, Problem> {
         match self.answers {
             true => Ok(&self.name),
             false => {
@@ -214,19 +211,17 @@ impl Caller {
         }
     }
 
-    /// May do everything.
-    pub(crate) fn admin(&self) -> Result<(), Problem> {
+    pub(crate) fn require_admin(&self) -> Result<(), Problem> {
         match self.role {
             Role::Admin => Ok(()),
             Role::Reader | Role::Sender { .. } => {
-                Err(Problem::forbidden("this takes the token of an admin"))
+                Err(Problem::forbidden("this requires an admin token"))
             }
         }
     }
 
-    /// May end runs.
-    pub(crate) fn may_cancel(&self) -> Result<(), Problem> {
-        self.sender().map(drop)
+    pub(crate) fn require_cancel(&self) -> Result<(), Problem> {
+        self.require_sender().map(drop)
     }
 }
 
@@ -241,7 +236,7 @@ impl FromRequestParts<App> for Caller {
 
     async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, Problem> {
         if !parts.headers.contains_key(AUTHORIZATION) {
-            return by_session(parts, app);
+            return session_caller(parts, app);
         }
         let token = bearer(parts).ok_or_else(Problem::unauthenticated)?;
         let access = app.access.load();
@@ -250,15 +245,16 @@ impl FromRequestParts<App> for Caller {
     }
 }
 
-fn by_session(parts: &Parts, app: &App) -> Result<Caller, Problem> {
-    let mut shown = cookie::values(&parts.headers, &app.options.cookie).map(hash_token).peekable();
-    if shown.peek().is_none() {
+fn session_caller(parts: &Parts, app: &App) -> Result<Caller, Problem> {
+    let mut candidates =
+        cookie::values(&parts.headers, &app.options.cookie).map(hash_token).peekable();
+    if candidates.peek().is_none() {
         return Err(Problem::unauthenticated());
     }
     origin::check_own_page(parts)?;
-    let mut open =
-        shown.filter_map(|session| app.sessions.token_of(&session).map(|token| (session, token)));
-    // With two of them somebody else may have put one there: nobody can tell who is meant.
+    let mut open = candidates
+        .filter_map(|session| app.sessions.token_of(&session).map(|token| (session, token)));
+    // Another site may have planted a second cookie: with two valid ones the request is rejected.
     let (Some((session, token)), None) = (open.next(), open.next()) else {
         return Err(Problem::unauthenticated());
     };

@@ -1,7 +1,7 @@
-//! AG-UI: `POST /v1/agui/{agent}` hands a message in and answers with the run's events as they come.
+//! AG-UI: `POST /v1/agui/{agent}` sends a message and streams the run's events.
 //!
-//! Invariant: an event comes in as through `POST /v1/events`, under the same rules. A `runId` is the key of its
-//! event: the same one again attaches to the run it started and never starts another.
+//! Invariant: an event is accepted under the same rules as through `POST /v1/events`. A `runId` is the id of its
+//! event: repeating it attaches to the run it started and never starts another.
 
 mod card;
 pub(crate) mod copilot;
@@ -14,25 +14,25 @@ mod translate;
 
 use crate::accept::language;
 use crate::access::Caller;
-use crate::answer::{Answer, Problem};
 use crate::events::{check_type, read_body_within};
-use crate::facts::is_reached;
+use crate::facts::can_read;
 use crate::id::Id;
 use crate::query::Params;
+use crate::response::{ApiResult, Problem};
 use crate::router::App;
 use crate::runs::last_event_id;
-use crate::standing::Standing;
 use crate::stream::respond;
+use crate::stream_access::StreamAccess;
 use axum::extract::{Request, State};
 use axum::http::StatusCode;
 use event::Event;
-use follow::{Following, From, follow};
+use follow::{FollowOptions, StreamStart, follow};
 use futures_util::stream;
 use greenroom_host::Refusal;
 use greenroom_protocol::ErrorCode;
 use greenroom_tools::ui::Language;
 use input::{RunInput, SOURCE};
-use interrupt::{Refused, Resumed};
+use interrupt::{Rejection, Resumed};
 use serde_json::Value;
 use translate::{Stream, Translator};
 
@@ -42,32 +42,32 @@ pub(crate) async fn run(
     params: Params,
     Id(agent): Id,
     request: Request,
-) -> Answer {
-    let asking = Asking::read(app, caller, params, agent, request).await?;
-    asking.run().await
+) -> ApiResult {
+    let agui = AguiRequest::read(app, caller, params, agent, request).await?;
+    agui.run().await
 }
 
-/// A request, read and checked.
-struct Asking {
+/// A parsed and validated request.
+struct AguiRequest {
     app: App,
     caller: Caller,
     workspace: String,
     agent: String,
     input: RunInput,
-    /// The number of the last result that an earlier stream of this run brought.
-    last: Option<i64>,
+    /// The sequence number of the last result that an earlier stream of this run delivered.
+    last_event_id: Option<i64>,
     language: Language,
 }
 
-/// A run of the host's that a stream shows.
-struct Place {
+/// The run to stream.
+struct RunToFollow {
     run_id: String,
-    from: From,
-    /// Whether it may have asked something before.
-    may_wait: bool,
+    from: StreamStart,
+    /// Whether the run may already be waiting for an approval.
+    may_be_waiting: bool,
 }
 
-impl Asking {
+impl AguiRequest {
     async fn read(
         app: App,
         caller: Caller,
@@ -75,29 +75,29 @@ impl Asking {
         agent: String,
         request: Request,
     ) -> Result<Self, Problem> {
-        caller.sender()?;
+        caller.require_sender()?;
         let workspace = params.only(&["workspace_id"])?.workspace().to_owned();
         check_type(request.headers())?;
-        let last = last_event_id(request.headers())?;
+        let last_event_id = last_event_id(request.headers())?;
         let language = language(request.headers());
         let bytes_max = app.options.limits.agui_bytes;
         let body = read_body_within(&app, request.into_body(), bytes_max).await?;
         let input = RunInput::parse(&body)?;
-        Ok(Self { app, caller, workspace, agent, input, last, language })
+        Ok(Self { app, caller, workspace, agent, input, last_event_id, language })
     }
 
-    async fn run(self) -> Answer {
-        let place = if self.input.resume().is_empty() {
-            match self.known().await? {
-                Some(place) => Ok(place),
-                None => self.begin().await?,
+    async fn run(self) -> ApiResult {
+        let run = if self.input.resume().is_empty() {
+            match self.earlier_run().await? {
+                Some(run) => Ok(run),
+                None => self.start().await?,
             }
         } else {
             self.resume().await?
         };
-        match place {
-            Ok(place) => self.follow(place).await,
-            Err(Refused { code, message }) => {
+        match run {
+            Ok(run) => self.follow(run).await,
+            Err(Rejection { code, message }) => {
                 let event = Event::RunError { message, code: Some(code.to_owned()) };
                 let frame = follow::frames(vec![event], None);
                 Ok(respond(stream::once(async move { frame })))
@@ -105,116 +105,117 @@ impl Asking {
         }
     }
 
-    /// The run that this `runId` started before.
-    async fn known(&self) -> Result<Option<Place>, Problem> {
+    /// The run that this `runId` started earlier.
+    async fn earlier_run(&self) -> Result<Option<RunToFollow>, Problem> {
         let events = self.app.host.events_by_id(&self.workspace, &self.input.run_id).await?;
         let Some(event) = events.iter().find(|event| event["source"] == SOURCE) else {
             return Ok(None);
         };
-        let elsewhere = || {
+        let conflict = || {
             let message = "this `runId` was used before, in another thread or for another agent";
             Problem::new(StatusCode::CONFLICT, ErrorCode::InvalidArgument, message)
         };
-        if event["conversation_id"] != self.input.thread_id.as_str() || !self.is_ours(event).await?
+        if event["conversation_id"] != self.input.thread_id.as_str()
+            || !self.may_attach(event).await?
         {
-            return Err(elsewhere());
+            return Err(conflict());
         }
-        let Some(run_id) = event["run_id"].as_str() else { return Err(elsewhere()) };
+        let Some(run_id) = event["run_id"].as_str() else { return Err(conflict()) };
         let run = self.app.host.run(&self.workspace, run_id).await?;
-        let run = run.filter(|run| run.agent == self.agent).ok_or_else(elsewhere)?;
-        self.caller.sees(&run.agent)?;
-        let from = self.last.map_or(From::Start, From::CutOff);
-        Ok(Some(Place { run_id: run.run_id, from, may_wait: true }))
+        let run = run.filter(|run| run.agent == self.agent).ok_or_else(conflict)?;
+        self.caller.require_agent(&run.agent)?;
+        let from = self.last_event_id.map_or(StreamStart::Beginning, StreamStart::Reconnect);
+        Ok(Some(RunToFollow { run_id: run.run_id, from, may_be_waiting: true }))
     }
 
     /// Whether the caller may read the thread of an event, or sent it under its own name.
-    async fn is_ours(&self, event: &Value) -> Result<bool, Problem> {
+    async fn may_attach(&self, event: &Value) -> Result<bool, Problem> {
         let actor = &event["event"]["actor"]["actor_id"];
         let thread = event["conversation_id"].as_str();
         Ok(actor == self.caller.actor()
-            || is_reached(&self.app, &self.caller, &self.workspace, thread).await?)
+            || can_read(&self.app, &self.caller, &self.workspace, thread).await?)
     }
 
-    /// Hands the newest message in.
-    async fn begin(&self) -> Result<Result<Place, Refused>, Problem> {
+    /// Sends the newest message as an event.
+    async fn start(&self) -> Result<Result<RunToFollow, Rejection>, Problem> {
         let event = self.input.event(&self.workspace, &self.agent, self.caller.actor())?;
         self.input.check_size(&event, self.app.options.limits.event_bytes)?;
-        if self.caller.answers() {
-            let place = (self.input.thread_id.as_str(), self.agent.as_str());
-            let waits = interrupt::pending_in(&self.app, &self.workspace, place).await?;
-            if !waits.is_empty() {
-                return Ok(Err(interrupt::still_pending(&waits)));
+        if self.caller.can_answer_approvals() {
+            let thread = (self.input.thread_id.as_str(), self.agent.as_str());
+            let pending = interrupt::pending_in(&self.app, &self.workspace, thread).await?;
+            if !pending.is_empty() {
+                return Ok(Err(interrupt::still_pending(&pending)));
             }
         }
-        let mut sender = self.caller.sender()?;
+        let mut sender = self.caller.require_sender()?;
         sender.adapter = Some(self.input.adapter());
         let answer = match self.app.host.accept(&sender, event).await {
             Ok((answer, _)) => answer,
-            // Another request with this `runId` was quicker.
+            // Another request with this `runId` was accepted first.
             Err(Refusal::Conflict) => {
-                let known = self.known().await?;
-                return known.map(Ok).ok_or_else(|| Refusal::Conflict.into());
+                let run = self.earlier_run().await?;
+                return run.map(Ok).ok_or_else(|| Refusal::Conflict.into());
             }
             Err(refusal) => return Err(refusal.into()),
         };
-        // An agent that is named takes its event.
+        // An event that names its agent always gets a run.
         let run_id = answer.run_id.ok_or_else(Problem::internal)?;
         let from = match answer.status.as_str() {
-            // What the run said before this message joined it was told to others.
+            // Earlier results of the run belong to other streams.
             "steered" => {
                 let run = self.app.host.run(&self.workspace, &run_id).await?;
-                From::Behind(run.map_or(0, |run| run.last_sequence))
+                StreamStart::After(run.map_or(0, |run| run.last_sequence))
             }
-            _ => From::Start,
+            _ => StreamStart::Beginning,
         };
-        Ok(Ok(Place { run_id, from, may_wait: false }))
+        Ok(Ok(RunToFollow { run_id, from, may_be_waiting: false }))
     }
 
-    async fn resume(&self) -> Result<Result<Place, Refused>, Problem> {
-        let place = (self.input.thread_id.as_str(), self.agent.as_str());
+    async fn resume(&self) -> Result<Result<RunToFollow, Rejection>, Problem> {
+        let thread = (self.input.thread_id.as_str(), self.agent.as_str());
         let entries = self.input.resume();
         let resumed =
-            interrupt::resume(&self.app, &self.caller, &self.workspace, place, entries).await?;
-        Ok(resumed.map(|Resumed { run_id, after }| Place {
+            interrupt::resume(&self.app, &self.caller, &self.workspace, thread, entries).await?;
+        Ok(resumed.map(|Resumed { run_id, after }| RunToFollow {
             run_id,
-            from: self.last.map_or(From::Behind(after), From::CutOff),
-            may_wait: true,
+            from: self.last_event_id.map_or(StreamStart::After(after), StreamStart::Reconnect),
+            may_be_waiting: true,
         }))
     }
 
-    async fn follow(self, place: Place) -> Answer {
+    async fn follow(self, run: RunToFollow) -> ApiResult {
         let RunInput { messages, state, .. } = self.input.clone();
-        self.follow_with(place, messages, state, Vec::new()).await
+        self.follow_with(run, messages, state, Vec::new()).await
     }
 
     async fn follow_with(
         self,
-        place: Place,
+        run: RunToFollow,
         messages: Vec<Value>,
         state: Value,
-        more: Vec<Event>,
-    ) -> Answer {
-        let stream = self.stream(place.run_id);
+        history: Vec<Event>,
+    ) -> ApiResult {
+        let stream = self.stream(run.run_id);
         let translator = Translator::new(stream, messages, state);
-        let first = match place.from {
-            From::CutOff(_) => Vec::new(),
-            From::Behind(_) => vec![translator.started()],
-            From::Start => {
-                let start = [translator.started()].into_iter().chain(more);
-                start.chain(translator.reset()).collect()
+        let first = match run.from {
+            StreamStart::Reconnect(_) => Vec::new(),
+            StreamStart::After(_) => vec![translator.started()],
+            StreamStart::Beginning => {
+                let start = [translator.started()].into_iter().chain(history);
+                start.chain(translator.take_back()).collect()
             }
         };
-        let following = Following {
+        let options = FollowOptions {
             workspace: self.workspace,
             language: self.language,
             translator,
-            from: place.from,
+            from: run.from,
             first,
-            answers: self.caller.answers(),
-            may_wait: place.may_wait,
-            standing: Standing::of(&self.app, &self.caller),
+            answers: self.caller.can_answer_approvals(),
+            may_be_waiting: run.may_be_waiting,
+            access: StreamAccess::new(&self.app, &self.caller),
         };
-        let response = follow(&self.app, following).await?;
+        let response = follow(&self.app, options).await?;
         response.ok_or_else(|| Problem::not_found("run"))
     }
 

@@ -1,13 +1,13 @@
-//! Approvals: what is asked, and the answer.
+//! Approvals: listing and answering them.
 //!
-//! Invariant: an answer needs a token that may answer and the nonce of the question; what a token may not see
-//! looks like what does not exist.
+//! Invariant: answering requires permission and the nonce of the approval; an approval that a token may not see
+//! is reported as missing.
 
 use crate::access::Caller;
-use crate::answer::{Answer, Problem, ok};
 use crate::events::{check_type, read_body};
 use crate::id::Id;
 use crate::query::Params;
+use crate::response::{ApiResult, Problem, ok};
 use crate::router::App;
 use axum::extract::{Request, State};
 use axum::http::StatusCode;
@@ -17,8 +17,8 @@ use greenroom_protocol::api::platform::{ApprovalStatus, ApprovalView};
 use greenroom_store::commands::Decision;
 use serde::Deserialize;
 
-pub(crate) async fn list(State(app): State<App>, caller: Caller, params: Params) -> Answer {
-    caller.sees_approvals()?;
+pub(crate) async fn list(State(app): State<App>, caller: Caller, params: Params) -> ApiResult {
+    caller.require_approval_reader()?;
     let params = params.only(&["workspace_id", "status", "run_id", "cursor", "limit"])?;
     let status = params.text("status").map(|text| {
         let status = ApprovalStatus::parse(text);
@@ -30,7 +30,7 @@ pub(crate) async fn list(State(app): State<App>, caller: Caller, params: Params)
     };
     let page = app.host.approvals(params.workspace(), query, params.cursor(), params.limit()?);
     let mut page = page.await?.ok_or_else(Problem::foreign_cursor)?;
-    page.items.retain(|approval| caller.sees(&approval.agent).is_ok());
+    page.items.retain(|approval| caller.require_agent(&approval.agent).is_ok());
     ok(page)
 }
 
@@ -39,21 +39,21 @@ pub(crate) async fn show(
     caller: Caller,
     params: Params,
     Id(approval_id): Id,
-) -> Answer {
-    caller.sees_approvals()?;
+) -> ApiResult {
+    caller.require_approval_reader()?;
     let params = params.only(&["workspace_id"])?;
     ok(load(&app, &caller, params.workspace(), &approval_id).await?)
 }
 
 #[derive(Deserialize)]
-struct Answering {
-    decision: Decided,
+struct AnswerBody {
+    decision: DecisionBody,
     nonce: String,
 }
 
 #[derive(Deserialize)]
 #[serde(rename_all = "snake_case")]
-enum Decided {
+enum DecisionBody {
     Allow,
     Deny,
 }
@@ -64,32 +64,33 @@ pub(crate) async fn answer(
     params: Params,
     Id(approval_id): Id,
     request: Request,
-) -> Answer {
-    let by = caller.answerer()?.to_owned();
+) -> ApiResult {
+    let approver = caller.require_approver()?.to_owned();
     let params = params.only(&["workspace_id"])?;
     check_type(request.headers())?;
     let body = read_body(&app, request.into_body()).await?;
-    let Answering { decision, nonce } = serde_json::from_slice(&body).map_err(|error| {
-        Problem::invalid(format!("an answer is `{{\"decision\", \"nonce\"}}`: {error}"))
+    let AnswerBody { decision, nonce } = serde_json::from_slice(&body).map_err(|error| {
+        Problem::invalid(format!("the body must be `{{\"decision\", \"nonce\"}}`: {error}"))
     })?;
     let decision = match decision {
-        Decided::Allow => Decision::Allow,
-        Decided::Deny => Decision::Deny,
+        DecisionBody::Allow => Decision::Allow,
+        DecisionBody::Deny => Decision::Deny,
     };
     let workspace = params.workspace();
     load(&app, &caller, workspace, &approval_id).await?;
-    let answered = app.host.answer_approval(workspace, &approval_id, nonce, (decision, by)).await?;
+    let answered =
+        app.host.answer_approval(workspace, &approval_id, nonce, (decision, approver)).await?;
     match answered {
         ApprovalAnswer::Decided(approval) => ok(approval),
         ApprovalAnswer::Settled(approval) => Err(conflict(match approval.status {
-            ApprovalStatus::Allowed => "this action was allowed before",
-            ApprovalStatus::Denied => "this action was denied before",
-            ApprovalStatus::Expired => "this approval has expired, nothing will be done",
-            ApprovalStatus::Cancelled => "the run that asked is over, nothing will be done",
+            ApprovalStatus::Allowed => "this action was already allowed",
+            ApprovalStatus::Denied => "this action was already denied",
+            ApprovalStatus::Expired => "this approval has expired",
+            ApprovalStatus::Cancelled => "the run that requested this action is over",
             ApprovalStatus::Pending => "this approval could not be settled, try again",
         })),
         ApprovalAnswer::WrongNonce => {
-            Err(conflict("`nonce` is not that of this approval: look at it once more"))
+            Err(conflict("`nonce` does not match this approval: load it again"))
         }
         ApprovalAnswer::NotFound => Err(Problem::not_found("approval")),
     }
@@ -103,8 +104,8 @@ async fn load(
     approval_id: &str,
 ) -> Result<ApprovalView, Problem> {
     let approval = app.host.approval(workspace, approval_id).await?;
-    let seen = approval.filter(|approval| caller.sees(&approval.agent).is_ok());
-    seen.ok_or_else(|| Problem::not_found("approval"))
+    let visible = approval.filter(|approval| caller.require_agent(&approval.agent).is_ok());
+    visible.ok_or_else(|| Problem::not_found("approval"))
 }
 
 fn conflict(message: &str) -> Problem {

@@ -1,15 +1,15 @@
-//! `POST /v1/artifacts` and `GET /v1/artifacts/{id}`: bytes in and out.
+//! `POST /v1/artifacts` and `GET /v1/artifacts/{id}`: upload and download.
 //!
-//! Invariant: a body goes to disk as it comes, within its size, and not at all before its sender is known;
-//! what goes out is never shown by a browser as a page of this host's.
+//! Invariant: a body is streamed to disk within its size limit, and only after authentication; a download is
+//! never rendered by a browser as a page of this host.
 
 mod range;
 
 use crate::access::Caller;
-use crate::answer::{Answer, Problem, ok};
-use crate::facts::{is_reached, nothing};
+use crate::facts::{can_read, empty_page};
 use crate::id::Id;
 use crate::query::Params;
+use crate::response::{ApiResult, Problem, ok};
 use crate::router::App;
 use axum::Json;
 use axum::body::Body;
@@ -25,39 +25,40 @@ use greenroom_protocol::ErrorCode;
 use greenroom_protocol::api::artifacts::check_artifact_name;
 use greenroom_store::reads::artifacts::ArtifactFilter;
 use greenroom_store::types::ArtifactRow;
-use range::Wanted;
-pub(crate) use range::has_bytes;
+use range::Selection;
+pub(crate) use range::etag_matches;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-/// How much of a body that is refused is read and dropped, so that its sender gets to read why.
+/// How much of a rejected body is read and dropped, so that its sender can read the error.
 const DROPPED_BYTES_MAX: usize = 16 * 1024 * 1024;
-/// Longest life that can be asked for: a hundred years.
-const LIFE_S_MAX: i64 = 3_155_760_000;
+/// Longest lifetime that can be requested: a hundred years.
+const LIFETIME_S_MAX: i64 = 3_155_760_000;
 
 pub(crate) async fn upload(
     State(app): State<App>,
     caller: Caller,
     params: Params,
     request: Request,
-) -> Answer {
-    caller.sender()?;
+) -> ApiResult {
+    caller.require_sender()?;
     let known = ["workspace_id", "name", "conversation_id", "expires_in_s"];
     let params = params.only(&known)?;
-    let upload = described(&params, request.headers())?;
-    let late = AtomicBool::new(false);
-    let body = in_time(request.into_body(), app.options.limits.request_timeout, &late);
+    let upload = upload_options(&params, request.headers())?;
+    let timed_out = AtomicBool::new(false);
+    let body =
+        with_idle_timeout(request.into_body(), app.options.limits.request_timeout, &timed_out);
     let mut body = Box::pin(body.fuse());
-    let kept = app.host.upload(upload, &mut body).await;
-    match kept {
+    let stored = app.host.upload(upload, &mut body).await;
+    match stored {
         Ok(artifact) => Ok((StatusCode::CREATED, Json(artifact)).into_response()),
-        Err(_) if late.load(Ordering::Relaxed) => {
+        Err(_) if timed_out.load(Ordering::Relaxed) => {
             let message = "the body did not arrive in time";
             let status = StatusCode::REQUEST_TIMEOUT;
             Err(Problem::new(status, ErrorCode::DeadlineExceeded, message))
         }
         Err(error) => {
-            drop_rest(&mut body).await;
+            drain(&mut body).await;
             Err(error.into())
         }
     }
@@ -69,15 +70,16 @@ pub(crate) async fn download(
     params: Params,
     Id(artifact_id): Id,
     headers: HeaderMap,
-) -> Answer {
+) -> ApiResult {
     let params = params.only(&["workspace_id"])?;
     let row = load(&app, &caller, params.workspace(), &artifact_id).await?;
     let (tag, size) = (format!("\"{}\"", row.sha256), u64::try_from(row.size).unwrap_or(0));
-    let about = about(&row, &tag)?;
-    let mut response = match range::wanted(&headers, &tag, size) {
-        Wanted::Nothing => StatusCode::NOT_MODIFIED.into_response(),
-        Wanted::OutOfReach => {
-            let message = format!("the artifact has {size} bytes, the range begins behind them");
+    let artifact_headers = artifact_headers(&row, &tag)?;
+    let mut response = match range::select(&headers, &tag, size) {
+        Selection::NotModified => StatusCode::NOT_MODIFIED.into_response(),
+        Selection::Unsatisfiable => {
+            let message =
+                format!("the artifact has {size} bytes, the range starts after the last one");
             let status = StatusCode::RANGE_NOT_SATISFIABLE;
             let problem = Problem::new(status, ErrorCode::InvalidArgument, message);
             let mut response = problem.into_response();
@@ -85,11 +87,11 @@ pub(crate) async fn download(
             response.headers_mut().insert(header::CONTENT_RANGE, range);
             return Ok(response);
         }
-        Wanted::All => {
+        Selection::All => {
             let bytes = app.host.artifact_bytes(&row, 0..size).await?;
             body_of(StatusCode::OK, Body::from_stream(bytes), size)
         }
-        Wanted::Part(part) => {
+        Selection::Part(part) => {
             let range = format!("bytes {}-{}/{size}", part.start, part.end - 1);
             let bytes = app.host.artifact_bytes(&row, part.clone()).await?;
             let length = part.end - part.start;
@@ -99,27 +101,27 @@ pub(crate) async fn download(
             response
         }
     };
-    response.headers_mut().extend(about);
+    response.headers_mut().extend(artifact_headers);
     Ok(response)
 }
 
-pub(crate) async fn list(State(app): State<App>, caller: Caller, params: Params) -> Answer {
+pub(crate) async fn list(State(app): State<App>, caller: Caller, params: Params) -> ApiResult {
     let known = ["workspace_id", "conversation_id", "run_id", "mime", "cursor", "limit"];
     let params = params.only(&known)?;
     let (workspace, conversation) = (params.workspace(), params.text("conversation_id"));
-    caller.reader_of(conversation)?;
+    caller.require_reader_of(conversation)?;
     let filter = ArtifactFilter {
         conversation_id: params.text("conversation_id").map(str::to_owned),
         run_id: params.text("run_id").map(str::to_owned),
         mime: params.text("mime").map(mime),
     };
     let limit = params.limit()?;
-    if !is_reached(&app, &caller, workspace, conversation).await? {
-        return ok(nothing());
+    if !can_read(&app, &caller, workspace, conversation).await? {
+        return ok(empty_page());
     }
     let page = app.host.artifact_list(workspace, filter, params.cursor(), limit).await?;
     let mut page = page.ok_or_else(Problem::foreign_cursor)?;
-    page.items.retain(|artifact| caller.sees_artifact(artifact.agent.as_deref()));
+    page.items.retain(|artifact| caller.can_see_artifact(artifact.agent.as_deref()));
     ok(page)
 }
 
@@ -128,12 +130,11 @@ pub(crate) async fn metadata(
     caller: Caller,
     params: Params,
     Id(artifact_id): Id,
-) -> Answer {
+) -> ApiResult {
     let params = params.only(&["workspace_id"])?;
     ok(view(&load(&app, &caller, params.workspace(), &artifact_id).await?))
 }
 
-/// An artifact that the caller may see.
 async fn load(
     app: &App,
     caller: &Caller,
@@ -141,12 +142,12 @@ async fn load(
     artifact_id: &str,
 ) -> Result<ArtifactRow, Problem> {
     let row = app.host.artifact(workspace, artifact_id).await?;
-    let row = row.filter(|row| caller.sees_artifact(row.agent.as_deref()));
+    let row = row.filter(|row| caller.can_see_artifact(row.agent.as_deref()));
     row.ok_or_else(|| Problem::not_found("artifact"))
 }
 
-/// What an upload says about itself.
-fn described(params: &Params, headers: &HeaderMap) -> Result<Upload, Problem> {
+/// Upload options from query and headers.
+fn upload_options(params: &Params, headers: &HeaderMap) -> Result<Upload, Problem> {
     if let Some(name) = params.text("name") {
         check_artifact_name(name).map_err(Problem::invalid)?;
     }
@@ -154,8 +155,8 @@ fn described(params: &Params, headers: &HeaderMap) -> Result<Upload, Problem> {
         return Err(Problem::invalid("`conversation_id` is empty"));
     }
     let expires_in_s = params.number("expires_in_s")?;
-    if expires_in_s.is_some_and(|seconds| !(1..=LIFE_S_MAX).contains(&seconds)) {
-        let message = format!("`expires_in_s` is a number from 1 to {LIFE_S_MAX}");
+    if expires_in_s.is_some_and(|seconds| !(1..=LIFETIME_S_MAX).contains(&seconds)) {
+        let message = format!("`expires_in_s` is a number from 1 to {LIFETIME_S_MAX}");
         return Err(Problem::invalid(message));
     }
     let mime_type = headers.get(header::CONTENT_TYPE).map(|value| {
@@ -173,11 +174,11 @@ fn described(params: &Params, headers: &HeaderMap) -> Result<Upload, Problem> {
     })
 }
 
-/// The body as it comes; a sender that is silent for too long has none any more.
-fn in_time(
+/// The body stream; it fails when the sender sends empty_page for `timeout`.
+fn with_idle_timeout(
     body: Body,
     timeout: Duration,
-    late: &AtomicBool,
+    timed_out: &AtomicBool,
 ) -> impl Stream<Item = Result<Bytes, std::io::Error>> + '_ {
     futures_util::stream::unfold(Some(body.into_data_stream()), move |parts| async move {
         let mut parts = parts?;
@@ -186,14 +187,14 @@ fn in_time(
             Ok(Some(Ok(part))) => Some((Ok(part), Some(parts))),
             Ok(Some(Err(error))) => Some((Err(std::io::Error::other(error)), None)),
             Err(_) => {
-                late.store(true, Ordering::Relaxed);
+                timed_out.store(true, Ordering::Relaxed);
                 Some((Err(std::io::ErrorKind::TimedOut.into()), None))
             }
         }
     })
 }
 
-async fn drop_rest<E>(body: &mut (impl Stream<Item = Result<Bytes, E>> + Unpin)) {
+async fn drain<E>(body: &mut (impl Stream<Item = Result<Bytes, E>> + Unpin)) {
     let mut dropped = 0;
     while let Some(Ok(part)) = body.next().await {
         dropped += part.len();
@@ -209,8 +210,8 @@ fn body_of(status: StatusCode, body: Body, length: u64) -> Response {
     response
 }
 
-/// The headers that stand with every answer about an artifact.
-fn about(row: &ArtifactRow, tag: &str) -> Result<HeaderMap, Problem> {
+/// Headers of every response about an artifact.
+fn artifact_headers(row: &ArtifactRow, tag: &str) -> Result<HeaderMap, Problem> {
     let headers: [(HeaderName, String); 6] = [
         (header::CONTENT_TYPE, row.mime_type.clone()),
         (header::CONTENT_DISPOSITION, disposition(row.name.as_deref())),
@@ -226,7 +227,7 @@ fn value(text: &str) -> Result<HeaderValue, Problem> {
     HeaderValue::from_str(text).map_err(|_| Problem::internal())
 }
 
-/// `attachment` with its name as RFC 6266 writes it: plain for old readers, and in full.
+/// `attachment` with the file name as in RFC 6266: an ASCII fallback, and the full name.
 fn disposition(name: Option<&str>) -> String {
     let Some(name) = name else { return "attachment".to_owned() };
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_. ()".contains(c);
@@ -256,12 +257,15 @@ impl From<ArtifactError> for Problem {
             ArtifactError::Objects(cause) if cause.is_passing() => {
                 tracing::error!(
                     error = &cause as &dyn std::error::Error,
-                    "bytes are not available"
+                    "artifact storage is unavailable"
                 );
-                Problem::unavailable("the bytes cannot be kept or read now")
+                Problem::unavailable("artifact storage is unavailable")
             }
             error => {
-                tracing::error!(error = &error as &dyn std::error::Error, "an artifact failed");
+                tracing::error!(
+                    error = &error as &dyn std::error::Error,
+                    "artifact request failed"
+                );
                 Problem::internal()
             }
         }
@@ -273,7 +277,7 @@ mod tests {
     use super::disposition;
 
     #[test]
-    fn names_are_written_so_that_any_reader_gets_one() {
+    fn file_names_have_an_ascii_fallback() {
         assert_eq!(disposition(None), "attachment");
         assert_eq!(disposition(Some("a b.txt")), "attachment; filename=\"a b.txt\"");
         assert_eq!(

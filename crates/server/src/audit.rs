@@ -1,16 +1,16 @@
-//! `GET /v1/audit`: every call of a runner.
+//! `GET /v1/audit`: calls of runners.
 
 use crate::access::Caller;
-use crate::answer::{Answer, Problem, ok};
 use crate::query::Params;
+use crate::response::{ApiResult, Problem, ok};
 use crate::router::App;
 use axum::extract::State;
 use greenroom_protocol::ErrorCode;
 use greenroom_store::audit::OK;
 use greenroom_store::reads::audit::AuditFilter;
 
-pub(crate) async fn list(State(app): State<App>, caller: Caller, params: Params) -> Answer {
-    caller.reader()?;
+pub(crate) async fn list(State(app): State<App>, caller: Caller, params: Params) -> ApiResult {
+    caller.require_reader()?;
     let known = ["workspace_id", "run_id", "method", "code", "denied", "cursor", "limit"];
     let params = params.only(&known)?;
     let text = |name| params.text(name).map(str::to_owned);
@@ -32,10 +32,10 @@ fn code(text: &str) -> Result<String, Problem> {
     if codes().any(|code| code == text) {
         return Ok(text.to_owned());
     }
-    Err(Problem::invalid("`code` is `ok` or the code of an error"))
+    Err(Problem::invalid("`code` is `ok` or an error code"))
 }
 
-/// How a call may have ended.
+/// Values of `code`.
 pub(crate) fn codes() -> impl Iterator<Item = &'static str> {
     std::iter::once(OK).chain(ErrorCode::ALL.map(ErrorCode::as_str))
 }

@@ -1,10 +1,10 @@
-//! `/v1/runners/connect`: runners on other machines, over WebSocket, with a token of their own.
+//! `/v1/runners/connect`: remote runners over WebSocket, each with its own token.
 //!
-//! Invariant: which runner connects is said by its token, never by what it sends; one that is refused is told
-//! why before it is let go.
+//! Invariant: the token alone identifies the runner; a rejected runner gets the reason before the connection
+//! is closed.
 
 use crate::access::bearer;
-use crate::answer::Problem;
+use crate::response::Problem;
 use crate::router::App;
 use axum::extract::ws::{CloseFrame, Message, WebSocketUpgrade, close_code};
 use axum::extract::{FromRequestParts, Request, State};
@@ -18,13 +18,13 @@ use std::task::{Context, Poll, ready};
 use std::time::Duration;
 use tokio::time::{Instant, Interval, MissedTickBehavior};
 
-/// How often a runner is asked for a sign of life.
+/// Interval between pings.
 const PING_EVERY: Duration = Duration::from_secs(15);
-/// How long one may be silent: longer than a program that works may leave its socket alone.
+/// A runner silent for longer is disconnected; a busy program may leave its socket alone for a while.
 const SILENCE_MAX: Duration = Duration::from_secs(90);
-/// How long one that is refused may take to hear why.
-const FAREWELL: Duration = Duration::from_secs(2);
-/// Most bytes of a reason that fit into the frame which closes a connection.
+/// How long a rejected runner may take to receive the reason.
+const CLOSE_TIMEOUT: Duration = Duration::from_secs(2);
+/// Longest reason in a WebSocket close frame, in bytes.
 const REASON_BYTES_MAX: usize = 123;
 
 pub(crate) async fn connect(State(app): State<App>, request: Request) -> Result<Response, Problem> {
@@ -35,7 +35,7 @@ pub(crate) async fn connect(State(app): State<App>, request: Request) -> Result<
         let message = "runners connect by WebSocket";
         Problem::new(StatusCode::UPGRADE_REQUIRED, ErrorCode::InvalidArgument, message)
     })?;
-    // One that is too long is read to its end as far as it may belong to one run alone.
+    // The runtime handles frames over the limit: one may fail a single run instead of the connection.
     let bytes_max = 2 * app.options.limits.line_bytes;
     let upgrade = upgrade.max_message_size(bytes_max).max_frame_size(bytes_max);
     let runtime = app.host.runtime().clone();
@@ -43,22 +43,21 @@ pub(crate) async fn connect(State(app): State<App>, request: Request) -> Result<
         .on_upgrade(move |socket| async move {
             let mut frames = Frames::new(socket);
             if let Err(error) = runtime.attach(&name, &mut frames).await {
-                tracing::warn!(runner = name, %error, "a runner could not connect");
-                frames.refuse(&error.to_string()).await;
+                tracing::warn!(runner = name, %error, "rejected a runner connection");
+                frames.reject(&error.to_string()).await;
             }
         })
         .into_response())
 }
 
-/// One JSON message per frame, text or binary; pings are answered below. A peer that gives no sign of life, not
-/// even to a ping, is gone.
+/// One JSON message per text or binary frame. A peer that answers no ping within `SILENCE_MAX` is disconnected.
 struct Frames<S> {
     socket: S,
     pings: Interval,
-    heard: Instant,
+    last_seen: Instant,
 }
 
-/// A WebSocket, as axum has it.
+/// An axum WebSocket.
 trait Socket:
     Stream<Item = Result<Message, axum::Error>> + Sink<Message, Error = axum::Error> + Unpin
 {
@@ -73,14 +72,14 @@ impl<S: Socket> Frames<S> {
     fn new(socket: S) -> Self {
         let mut pings = tokio::time::interval(PING_EVERY);
         pings.set_missed_tick_behavior(MissedTickBehavior::Delay);
-        Self { socket, pings, heard: Instant::now() }
+        Self { socket, pings, last_seen: Instant::now() }
     }
 
-    /// Sends a ping if it is time for one; one that does not fit would say nothing new.
+    /// Sends a ping when one is due, unless the socket is full.
     fn ping(&mut self, cx: &mut Context<'_>) -> Result<(), axum::Error> {
         while self.pings.poll_tick(cx).is_ready() {
-            if self.heard.elapsed() > SILENCE_MAX {
-                return Err(axum::Error::new("it gave no sign of life"));
+            if self.last_seen.elapsed() > SILENCE_MAX {
+                return Err(axum::Error::new("the runner stopped responding"));
             }
             if let Poll::Ready(ready) = self.socket.poll_ready_unpin(cx) {
                 ready?;
@@ -93,16 +92,16 @@ impl<S: Socket> Frames<S> {
         Ok(())
     }
 
-    async fn refuse(mut self, reason: &str) {
+    async fn reject(mut self, reason: &str) {
         let reason = &reason[..reason.floor_char_boundary(REASON_BYTES_MAX)];
         let close = CloseFrame { code: close_code::POLICY, reason: reason.into() };
-        // A peer that is gone needs no farewell; one that is there takes it before the connection goes.
-        let told = async {
+        // Waits until the peer has read the close frame.
+        let closing = async {
             if self.socket.send(Message::Close(Some(close))).await.is_ok() {
                 while let Some(Ok(_)) = self.socket.next().await {}
             }
         };
-        let _ = tokio::time::timeout(FAREWELL, told).await;
+        let _ = tokio::time::timeout(CLOSE_TIMEOUT, closing).await;
     }
 }
 
@@ -115,7 +114,7 @@ impl<S: Socket> Stream for Frames<S> {
         }
         loop {
             let frame = ready!(self.socket.poll_next_unpin(cx));
-            self.heard = Instant::now();
+            self.last_seen = Instant::now();
             return Poll::Ready(match frame {
                 Some(Ok(Message::Text(text))) => Some(Ok(Bytes::from(text))),
                 Some(Ok(Message::Binary(bytes))) => Some(Ok(bytes)),
@@ -202,11 +201,11 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_peer_that_gives_no_sign_of_life_is_let_go_after_a_while() {
+    async fn a_silent_peer_is_disconnected_after_a_timeout() {
         let (mut frames, mut peer) = line();
         let begun = Instant::now();
         let error = frames.next().await.unwrap().unwrap_err();
-        assert_eq!(error.to_string(), "it gave no sign of life");
+        assert_eq!(error.to_string(), "the runner stopped responding");
         let silent_s = begun.elapsed().as_secs();
         assert!((90..=110).contains(&silent_s), "{silent_s} s");
         let mut pings = 0;
@@ -218,7 +217,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_peer_that_answers_pings_stays_however_little_it_says() {
+    async fn a_peer_that_answers_pings_stays_connected() {
         let (mut frames, Peer { says, mut hears }) = line();
         let answering = async move {
             for _ in 0..40 {

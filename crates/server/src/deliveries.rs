@@ -1,11 +1,11 @@
-//! Deliveries: look at them, send them again, discard them.
+//! Deliveries: list, retry, discard.
 //!
-//! Invariant: what changes a delivery takes an admin, and is decided once.
+//! Invariant: changing a delivery requires an admin, and is decided once.
 
 use crate::access::Caller;
-use crate::answer::{Answer, Problem, ok};
 use crate::id::Id;
 use crate::query::Params;
+use crate::response::{ApiResult, Problem, ok};
 use crate::router::App;
 use axum::extract::State;
 use axum::http::StatusCode;
@@ -14,8 +14,8 @@ use greenroom_store::commands::{Resolution, Resolved};
 use greenroom_store::reads::deliveries::DeliveryFilter;
 use greenroom_store::types::DeliveryStatus;
 
-pub(crate) async fn list(State(app): State<App>, caller: Caller, params: Params) -> Answer {
-    caller.reader()?;
+pub(crate) async fn list(State(app): State<App>, caller: Caller, params: Params) -> ApiResult {
+    caller.require_reader()?;
     let known = ["workspace_id", "status", "surface", "run_id", "cursor", "limit"];
     let params = params.only(&known)?;
     let status = params.text("status").map(|text| {
@@ -36,8 +36,8 @@ pub(crate) async fn show(
     caller: Caller,
     params: Params,
     Id(delivery_id): Id,
-) -> Answer {
-    caller.reader()?;
+) -> ApiResult {
+    caller.require_reader()?;
     let params = params.only(&["workspace_id"])?;
     load(&app, params.workspace(), &delivery_id).await
 }
@@ -47,7 +47,7 @@ pub(crate) async fn retry(
     caller: Caller,
     params: Params,
     Id(delivery_id): Id,
-) -> Answer {
+) -> ApiResult {
     resolve(&app, &caller, params, &delivery_id, Resolution::Retry).await
 }
 
@@ -56,7 +56,7 @@ pub(crate) async fn discard(
     caller: Caller,
     params: Params,
     Id(delivery_id): Id,
-) -> Answer {
+) -> ApiResult {
     resolve(&app, &caller, params, &delivery_id, Resolution::Discard).await
 }
 
@@ -66,8 +66,8 @@ async fn resolve(
     params: Params,
     delivery_id: &str,
     resolution: Resolution,
-) -> Answer {
-    caller.admin()?;
+) -> ApiResult {
+    caller.require_admin()?;
     let params = params.only(&["workspace_id"])?;
     let workspace = params.workspace();
     let resolved = app.host.resolve_delivery(workspace, delivery_id, resolution, caller.name());
@@ -83,15 +83,15 @@ async fn resolve(
 
 fn conflict(resolution: Resolution, status: DeliveryStatus) -> &'static str {
     match (resolution, status) {
-        (_, DeliveryStatus::Claimed) => "this delivery is being sent at this moment, try again",
-        (_, DeliveryStatus::Done) => "this delivery is done",
+        (_, DeliveryStatus::Claimed) => "this delivery is being sent now, try again",
+        (_, DeliveryStatus::Done) => "this delivery was already sent",
         (_, DeliveryStatus::Discarded) => "this delivery was discarded",
-        (Resolution::Retry, _) => "this delivery is pending already: it will be sent",
-        (Resolution::Discard, _) => "this delivery changed meanwhile, try again",
+        (Resolution::Retry, _) => "this delivery is already pending",
+        (Resolution::Discard, _) => "this delivery has just changed, try again",
     }
 }
 
-async fn load(app: &App, workspace: &str, delivery_id: &str) -> Answer {
+async fn load(app: &App, workspace: &str, delivery_id: &str) -> ApiResult {
     let delivery = app.host.delivery(workspace, delivery_id).await?;
     ok(delivery.ok_or_else(|| Problem::not_found("delivery"))?)
 }

@@ -1,14 +1,14 @@
-//! `POST /v1/events`: the way in.
+//! `POST /v1/events`.
 //!
-//! Invariant: a body is read within its size and its time, and not at all before its sender is known.
+//! Invariant: a body is read within its size limit and timeout, and only after authentication.
 
 use crate::accept::wants_stream;
 use crate::access::Caller;
-use crate::answer::{Answer, Problem};
 use crate::query::Params;
+use crate::response::{ApiResult, Problem};
 use crate::router::App;
-use crate::standing::Standing;
 use crate::stream;
+use crate::stream_access::StreamAccess;
 use axum::Json;
 use axum::body::{Body, HttpBody};
 use axum::extract::{Request, State};
@@ -21,7 +21,7 @@ use greenroom_host::ids::DEFAULT_WORKSPACE;
 use greenroom_protocol::{ErrorCode, NewEvent};
 
 /// How much of a body that is too large is read and dropped: a sender that is still writing when its
-/// connection closes does not get to read the answer.
+/// connection closes cannot read the response.
 const DROPPED_BYTES_MAX: usize = 16 * 1024 * 1024;
 
 pub(crate) async fn accept(
@@ -29,8 +29,8 @@ pub(crate) async fn accept(
     caller: Caller,
     params: Params,
     request: Request,
-) -> Answer {
-    let sender = caller.sender()?;
+) -> ApiResult {
+    let sender = caller.require_sender()?;
     params.only(&[])?;
     check_type(request.headers())?;
     let live = wants_stream(request.headers());
@@ -39,8 +39,8 @@ pub(crate) async fn accept(
     let workspace = event.workspace_id.clone().unwrap_or_else(|| DEFAULT_WORKSPACE.to_owned());
     let (answer, new) = app.host.accept(&sender, event).await?;
     if live {
-        let standing = Standing::of(&app, &caller);
-        return stream::accepted(&app, standing, &workspace, answer).await;
+        let access = StreamAccess::new(&app, &caller);
+        return stream::accepted(&app, access, &workspace, answer).await;
     }
     let status = if new { StatusCode::ACCEPTED } else { StatusCode::OK };
     Ok((status, Json(answer)).into_response())
@@ -56,7 +56,7 @@ pub(crate) fn check_type(headers: &HeaderMap) -> Result<(), Problem> {
     Err(Problem::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, ErrorCode::InvalidArgument, message))
 }
 
-/// Reads the body of an event within its size and its time.
+/// Reads the body of an event within its size limit and timeout.
 pub(crate) async fn read_body(app: &App, body: Body) -> Result<Bytes, Problem> {
     read_body_within(app, body, app.options.limits.event_bytes).await
 }
@@ -71,7 +71,7 @@ pub(crate) async fn read_body_within(
         let mut parts = body.into_data_stream();
         let (mut collected, mut dropped) = (Vec::new(), 0);
         while let Some(part) = parts.next().await {
-            let part = part.map_err(|_| Problem::invalid("the body ended too early"))?;
+            let part = part.map_err(|_| Problem::invalid("the body is incomplete"))?;
             if dropped > 0 || collected.len() + part.len() > bytes_max {
                 dropped += part.len();
             } else {

@@ -1,10 +1,10 @@
-//! Conversations, their history, state, and the event log.
+//! Conversations, history, search, state and the event log.
 
-use crate::accept::ReadIn;
+use crate::accept::AcceptLanguage;
 use crate::access::Caller;
-use crate::answer::{Answer, Problem, ok};
 use crate::id::Id;
 use crate::query::Params;
+use crate::response::{ApiResult, Problem, ok};
 use crate::router::App;
 use axum::extract::State;
 use axum::http::StatusCode;
@@ -20,10 +20,11 @@ pub(crate) async fn conversations(
     State(app): State<App>,
     caller: Caller,
     params: Params,
-) -> Answer {
+) -> ApiResult {
     let params = params.only(&["workspace_id", "cursor", "limit"])?;
-    let (workspace, reach) = (params.workspace(), caller.reach());
-    let page = app.host.conversations(workspace, reach, params.cursor(), params.limit()?).await?;
+    let (workspace, readable) = (params.workspace(), caller.readable());
+    let page =
+        app.host.conversations(workspace, readable, params.cursor(), params.limit()?).await?;
     ok(page.ok_or_else(Problem::foreign_cursor)?)
 }
 
@@ -32,8 +33,8 @@ pub(crate) async fn history(
     caller: Caller,
     params: Params,
     Id(conversation): Id,
-    ReadIn(language): ReadIn,
-) -> Answer {
+    AcceptLanguage(language): AcceptLanguage,
+) -> ApiResult {
     let params = params.only(&["workspace_id", "cursor", "limit", "direction"])?;
     let direction = match params.text("direction") {
         None | Some("backward") => Direction::Backward,
@@ -44,8 +45,8 @@ pub(crate) async fn history(
     };
     let cursor = params.cursor().map(str::to_owned);
     let query = HistoryQuery { cursor, direction, limit: params.limit()?, language };
-    let reach = caller.reach();
-    let page = app.host.history(params.workspace(), &conversation, reach, query).await?;
+    let readable = caller.readable();
+    let page = app.host.history(params.workspace(), &conversation, readable, query).await?;
     let page = page.ok_or_else(Problem::foreign_cursor)?;
     ok(page.ok_or_else(|| Problem::not_found("conversation"))?)
 }
@@ -55,16 +56,16 @@ pub(crate) async fn search(
     caller: Caller,
     params: Params,
     Id(conversation): Id,
-    ReadIn(language): ReadIn,
-) -> Answer {
+    AcceptLanguage(language): AcceptLanguage,
+) -> ApiResult {
     let params = params.only(&["workspace_id", "q", "limit"])?;
     let text = params.text("q").filter(|text| !text.is_empty());
-    let text = text.ok_or_else(|| Problem::invalid("`q` says what to look for"))?;
+    let text = text.ok_or_else(|| Problem::invalid("`q` is missing"))?;
     let query = SearchQuery {
         workspace: params.workspace().to_owned(),
         text: text.to_owned(),
         conversation: Some(conversation),
-        reach: caller.reach(),
+        reach: caller.readable(),
         top_k: params.limit()?,
         ..SearchQuery::default()
     };
@@ -72,7 +73,7 @@ pub(crate) async fn search(
     ok(page.ok_or_else(|| Problem::not_found("conversation"))?)
 }
 
-/// Who may have said something.
+/// Roles of transcript items.
 pub(crate) const ROLES: [&str; 5] = ["user", "assistant", "tool", "system", "event"];
 
 /// Search in all conversations.
@@ -80,8 +81,8 @@ pub(crate) async fn search_all(
     State(app): State<App>,
     caller: Caller,
     params: Params,
-    ReadIn(language): ReadIn,
-) -> Answer {
+    AcceptLanguage(language): AcceptLanguage,
+) -> ApiResult {
     let known = [
         "workspace_id",
         "q",
@@ -95,7 +96,7 @@ pub(crate) async fn search_all(
     ];
     let params = params.only(&known)?;
     let text = params.text("q").filter(|text| !text.is_empty());
-    let text = text.ok_or_else(|| Problem::invalid("`q` says what to look for"))?;
+    let text = text.ok_or_else(|| Problem::invalid("`q` is missing"))?;
     let owned = |name| params.text(name).map(str::to_owned);
     if params.text("role").is_some_and(|role| !ROLES.contains(&role)) {
         return Err(Problem::invalid(format!("`role` is one of {}", ROLES.join(", "))));
@@ -104,7 +105,7 @@ pub(crate) async fn search_all(
         workspace: params.workspace().to_owned(),
         text: text.to_owned(),
         conversation: owned("conversation_id"),
-        reach: caller.reach(),
+        reach: caller.readable(),
         roles: owned("role").into_iter().collect(),
         event_types: owned("event_type").into_iter().collect(),
         actor_id: owned("actor_id"),
@@ -117,8 +118,8 @@ pub(crate) async fn search_all(
 }
 
 /// State of all owners.
-pub(crate) async fn state(State(app): State<App>, caller: Caller, params: Params) -> Answer {
-    caller.reader()?;
+pub(crate) async fn state(State(app): State<App>, caller: Caller, params: Params) -> ApiResult {
+    caller.require_reader()?;
     let filters = ["scope", "agent", "conversation_id", "actor_id", "prefix"];
     let params = params.only(&[&["workspace_id", "cursor", "limit"][..], &filters].concat())?;
     let scope = params.text("scope").map(|text| {
@@ -137,13 +138,13 @@ pub(crate) async fn state(State(app): State<App>, caller: Caller, params: Params
     ok(page.ok_or_else(Problem::foreign_cursor)?)
 }
 
-pub(crate) async fn events(State(app): State<App>, caller: Caller, params: Params) -> Answer {
+pub(crate) async fn events(State(app): State<App>, caller: Caller, params: Params) -> ApiResult {
     let params = params.only(&["workspace_id", "conversation_id", "cursor", "limit"])?;
     let conversation = params.text("conversation_id");
-    caller.reader_of(conversation)?;
+    caller.require_reader_of(conversation)?;
     let limit = params.limit()?;
-    if !is_reached(&app, &caller, params.workspace(), conversation).await? {
-        return ok(nothing());
+    if !can_read(&app, &caller, params.workspace(), conversation).await? {
+        return ok(empty_page());
     }
     let page = app.host.events(params.workspace(), conversation, params.cursor(), limit).await?;
     ok(page.ok_or_else(Problem::foreign_cursor)?)
@@ -154,12 +155,12 @@ pub(crate) async fn event(
     caller: Caller,
     params: Params,
     Id(event_id): Id,
-) -> Answer {
+) -> ApiResult {
     let params = params.only(&["workspace_id", "source"])?;
     let mut found = Vec::new();
     for event in app.host.events_by_id(params.workspace(), &event_id).await? {
         let conversation = event["conversation_id"].as_str();
-        if is_reached(&app, &caller, params.workspace(), conversation).await? {
+        if can_read(&app, &caller, params.workspace(), conversation).await? {
             found.push(event);
         }
     }
@@ -170,27 +171,26 @@ pub(crate) async fn event(
         0 => Err(Problem::not_found("event")),
         1 => ok(&found[0]),
         _ => {
-            let message = "several sources used this event id: name one with `source`";
+            let message = "several sources used this event id: choose one with `source`";
             Err(Problem::new(StatusCode::CONFLICT, ErrorCode::InvalidArgument, message))
         }
     }
 }
 
-/// Whether a caller may read what belongs to a conversation; what belongs to none is for those who read all.
-pub(crate) async fn is_reached(
+/// Whether a caller may read what belongs to a conversation; without a conversation it must be able to read all.
+pub(crate) async fn can_read(
     app: &App,
     caller: &Caller,
     workspace: &str,
     conversation: Option<&str>,
 ) -> Result<bool, Problem> {
-    let reach = caller.reach();
+    let readable = caller.readable();
     match conversation {
-        Some(conversation) => Ok(app.host.reaches(workspace, conversation, &reach).await?),
-        None => Ok(reach == Reach::All),
+        Some(conversation) => Ok(app.host.reaches(workspace, conversation, &readable).await?),
+        None => Ok(readable == Reach::All),
     }
 }
 
-/// The list of a conversation that does not exist.
-pub(crate) fn nothing() -> Page<Value> {
+pub(crate) fn empty_page() -> Page<Value> {
     Page { items: Vec::new(), next_cursor: None, has_more: false }
 }

@@ -1,9 +1,8 @@
-//! Ids in addresses.
+//! Ids in paths.
 //!
-//! Invariant: an id that gets past here is text that a store can be asked for: UTF-8, not endless, without
-//! control characters.
+//! Invariant: a parsed id is UTF-8, bounded and free of control characters.
 
-use crate::answer::Problem;
+use crate::response::Problem;
 use crate::router::App;
 use axum::extract::{FromRequestParts, Path};
 use axum::http::request::Parts;
@@ -15,11 +14,11 @@ pub(crate) struct Id(pub(crate) String);
 impl Id {
     pub(crate) fn parse(text: String) -> Result<Self, Problem> {
         if text.is_empty() || text.len() > EVENT_ID_BYTES_MAX {
-            let message = format!("an id has 1 to {EVENT_ID_BYTES_MAX} bytes");
+            let message = format!("an id must have 1 to {EVENT_ID_BYTES_MAX} bytes");
             return Err(Problem::invalid(message));
         }
         if text.contains(char::is_control) {
-            return Err(Problem::invalid("an id has no control characters"));
+            return Err(Problem::invalid("an id must not contain control characters"));
         }
         Ok(Id(text))
     }
@@ -30,7 +29,7 @@ impl FromRequestParts<App> for Id {
 
     async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, Problem> {
         let path = Path::<String>::from_request_parts(parts, app).await;
-        let Path(text) = path.map_err(|_| Problem::invalid("the address is not UTF-8"))?;
+        let Path(text) = path.map_err(|_| Problem::invalid("the path is not UTF-8"))?;
         Self::parse(text)
     }
 }
@@ -42,7 +41,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn an_id_is_taken_as_it_is_or_refused(text in any::<String>()) {
+        fn an_id_is_unchanged_or_rejected(text in any::<String>()) {
             if let Ok(Id(id)) = Id::parse(text.clone()) {
                 prop_assert_eq!(&id, &text);
                 prop_assert!(!id.is_empty() && !id.contains(char::is_control));
@@ -50,13 +49,13 @@ mod tests {
         }
 
         #[test]
-        fn readable_ids_of_any_script_are_taken(text in "[^\\p{Cc}]{1,128}") {
+        fn ids_in_any_script_are_valid(text in "[^\\p{Cc}]{1,128}") {
             prop_assert!(Id::parse(text).is_ok());
         }
     }
 
     #[test]
-    fn endless_ids_are_refused() {
+    fn ids_that_are_too_long_are_rejected() {
         assert!(Id::parse("x".repeat(EVENT_ID_BYTES_MAX)).is_ok());
         assert!(Id::parse("x".repeat(EVENT_ID_BYTES_MAX + 1)).is_err());
     }

@@ -1,37 +1,36 @@
-//! HTTP, SSE and WebSocket in front of the host.
+//! HTTP, SSE and WebSocket interface of the host.
 //!
-//! Invariant: every answer that is not a success has the same shape, `{"error": {code, message, retryable,
-//! details}}`; nothing from outside can panic or hold the host.
+//! Invariant: every error response has the same shape, `{"error": {code, message, retryable, details}}`; no input
+//! can panic or block the host.
 
 mod accept;
 mod access;
 mod agents;
 mod agui;
-mod answer;
 mod approvals;
 mod artifacts;
-mod at_once;
 mod audit;
 mod base;
 mod connect;
 mod deliveries;
 mod events;
 mod facts;
-mod front;
 mod guard;
 mod id;
+mod idle_timer;
 mod listen;
 mod openapi;
 mod origin;
 mod overview;
 mod query;
+mod request_policy;
 mod resources;
+mod response;
 mod router;
 mod runs;
 mod session;
-mod silence;
-mod standing;
 mod stream;
+mod stream_access;
 mod system;
 mod tls;
 mod tool_runtime;
@@ -39,8 +38,8 @@ mod ui;
 
 pub use access::{Access, Actors, Role, Token, hash_token};
 pub use base::is_route;
-pub use front::Front;
-pub use listen::{Door, bind, serve};
+pub use listen::{ListenerKind, bind, serve};
 pub use openapi::openapi_document;
+pub use request_policy::RequestPolicy;
 pub use router::{Server, ServerOptions};
 pub use tls::{Certificate, TlsError};

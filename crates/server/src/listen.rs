@@ -1,10 +1,9 @@
-//! Listening: connections within a bound, and an end in order.
+//! Listeners: bounded connections and a graceful shutdown.
 //!
-//! Invariant: a connection that neither sends a request nor takes its answer is closed after the time a
-//! request may take, so that idle ones cannot keep others out; descriptors are left for the host's own work.
+//! Invariant: a connection that neither sends a request nor reads its response is closed after the request
+//! timeout, so that idle connections cannot exhaust the limit; some file descriptors stay free for the host.
 
-use crate::at_once::at_once;
-use crate::front::{Peer, Scheme};
+use crate::request_policy::{Peer, Scheme};
 use crate::router::Server;
 use crate::tls::Certificate;
 use axum::Router;
@@ -28,40 +27,39 @@ use tokio_rustls::server::TlsStream;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-/// How long open requests may take to end when the host stops.
+/// How long open requests may take to finish at shutdown.
 const DRAIN: Duration = Duration::from_secs(3);
-/// How often the end looks whether nothing but streams is left.
-const DRAIN_LOOK: Duration = Duration::from_millis(10);
-/// Descriptors that connections may not take: for the store, runners and deliveries.
-const DESCRIPTORS_KEPT: u64 = 256;
-/// Longest head of a request, request line and headers together.
+/// Poll interval for whether only streams are left.
+const DRAIN_POLL: Duration = Duration::from_millis(10);
+/// File descriptors reserved for the store, runners and deliveries.
+const DESCRIPTORS_RESERVED: u64 = 256;
+/// Longest request head: request line and headers.
 const HEAD_BYTES_MAX: usize = 64 * 1024;
 
-/// Connections that the system keeps until they are accepted: a burst beyond it is slowed down by seconds.
+/// Length of the accept queue; connections beyond it are delayed by seconds.
 const BACKLOG: u32 = 4096;
 
-/// Who comes in by a socket, and how.
+/// Which clients a listener serves, and how.
 #[derive(Clone)]
-pub enum Door {
-    Plain,
+pub enum ListenerKind {
+    Http,
     Tls(Certificate),
-    /// The host's own child processes, on an address that nobody else reaches.
-    Children,
+    /// The host's own child processes, on an address that nothing else can reach.
+    ChildProcesses,
 }
 
-/// Opens a socket to serve on.
+/// Binds a listening socket.
 pub fn bind(address: SocketAddr) -> std::io::Result<TcpListener> {
     let socket = if address.is_ipv4() { TcpSocket::new_v4() } else { TcpSocket::new_v6() }?;
-    // Connections of an earlier host that linger must not keep this one from starting.
+    // Lingering connections of an earlier process must not keep this one from starting.
     socket.set_reuseaddr(true)?;
     socket.bind(address)?;
     socket.listen(BACKLOG)
 }
 
-/// Serves until the server is told to stop, and then streams alone until they are closed. The caller owns the
-/// socket.
-pub async fn serve(listener: TcpListener, server: Server, door: Door) {
-    let connections = Connections::new(&server, &door);
+/// Serves until the server's stop token is cancelled, then keeps streams open until they are closed.
+pub async fn serve(listener: TcpListener, server: Server, kind: ListenerKind) {
+    let connections = Connections::new(&server, &kind);
     let slots = Arc::new(Semaphore::new(connections_max(server.options().limits.connections_open)));
     let tasks = TaskTracker::new();
     loop {
@@ -70,19 +68,19 @@ pub async fn serve(listener: TcpListener, server: Server, door: Door) {
             () = server.stop().cancelled() => break,
         };
         let Some((stream, address, slot)) = accepted else { continue };
-        let (connections, door) = (connections.clone(), door.clone());
-        tune(&stream, connections.timeout);
+        let (connections, kind) = (connections.clone(), kind.clone());
+        set_socket_options(&stream, connections.timeout);
         tasks.spawn(async move {
-            match door {
-                Door::Plain | Door::Children => {
+            match kind {
+                ListenerKind::Http | ListenerKind::ChildProcesses => {
                     let peer = Peer { address, scheme: Scheme::Http };
-                    connections.carry(stream, peer).await;
+                    connections.serve_connection(stream, peer).await;
                 }
-                // Whoever is slow here holds nobody up but himself.
-                Door::Tls(certificate) => {
+                // In the connection's own task: a slow handshake delays no other connection.
+                ListenerKind::Tls(certificate) => {
                     let peer = Peer { address, scheme: Scheme::Https };
-                    if let Some(stream) = connections.encrypted(stream, &certificate).await {
-                        connections.carry(stream, peer).await;
+                    if let Some(stream) = connections.tls_handshake(stream, &certificate).await {
+                        connections.serve_connection(stream, peer).await;
                     }
                 }
             }
@@ -91,27 +89,27 @@ pub async fn serve(listener: TcpListener, server: Server, door: Door) {
     }
     drop(listener);
     tasks.close();
-    if matches!(door, Door::Children) {
+    if matches!(kind, ListenerKind::ChildProcesses) {
         let _ = tokio::time::timeout(DRAIN, tasks.wait()).await;
         return;
     }
     let streams = server.streams();
     let drained = async {
         while tasks.len() > streams.open.len() {
-            tokio::time::sleep(DRAIN_LOOK).await;
+            tokio::time::sleep(DRAIN_POLL).await;
         }
     };
     if tokio::time::timeout(DRAIN, drained).await.is_err() {
-        tracing::debug!("some requests did not end in time");
+        tracing::debug!(open = tasks.len(), "some requests did not finish before shutdown");
     }
-    streams.alone.cancel();
+    streams.only_streams_left.cancel();
     streams.close.cancelled().await;
     if tokio::time::timeout(DRAIN, tasks.wait()).await.is_err() {
-        tracing::debug!("some readers did not take the end of their stream");
+        tracing::debug!(open = tasks.len(), "some streams did not close before shutdown");
     }
 }
 
-/// What all connections of a door share.
+/// Shared by all connections of a listener.
 #[derive(Clone)]
 struct Connections {
     builder: http1::Builder,
@@ -122,68 +120,68 @@ struct Connections {
 }
 
 impl Connections {
-    fn new(server: &Server, door: &Door) -> Self {
+    fn new(server: &Server, kind: &ListenerKind) -> Self {
         let options = server.options();
         let timeout = options.limits.request_timeout;
         let mut builder = http1::Builder::new();
         builder.timer(TokioTimer::new()).header_read_timeout(timeout).max_buf_size(HEAD_BYTES_MAX);
-        let router = match door {
-            Door::Plain | Door::Tls(_) => server.router(),
-            Door::Children => server.router_for_children(),
+        let router = match kind {
+            ListenerKind::Http | ListenerKind::Tls(_) => server.router(),
+            ListenerKind::ChildProcesses => server.router_for_children(),
         };
         let service = TowerToHyperService::new(router);
         let (base_path, stop) = (options.base_path.clone(), server.stop().clone());
         Self { builder, service, base_path, stop, timeout }
     }
 
-    /// Greets whoever speaks TLS, within the time of a request.
-    async fn encrypted(
+    /// TLS handshake, within the request timeout.
+    async fn tls_handshake(
         &self,
         stream: TcpStream,
         certificate: &Certificate,
     ) -> Option<TlsStream<TcpStream>> {
-        let greeting = certificate.acceptor().accept(stream);
-        let greeted = tokio::select! {
-            greeted = tokio::time::timeout(self.timeout, greeting) => greeted,
+        let handshake = certificate.acceptor().accept(stream);
+        let result = tokio::select! {
+            result = tokio::time::timeout(self.timeout, handshake) => result,
             () = self.stop.cancelled() => return None,
         };
-        match greeted {
+        match result {
             Ok(Ok(stream)) => Some(stream),
             Ok(Err(error)) => {
-                tracing::debug!(%error, "a connection could not be encrypted");
+                tracing::debug!(%error, "TLS handshake failed");
                 None
             }
             Err(_) => {
-                tracing::debug!("a connection was not encrypted in time");
+                tracing::debug!("TLS handshake timed out");
                 None
             }
         }
     }
 
-    /// Answers the requests of a connection until its end.
-    async fn carry<S>(self, stream: S, peer: Peer)
+    /// Serves the requests of a connection until it closes.
+    async fn serve_connection<S>(self, stream: S, peer: Peer)
     where
         S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
     {
         let Self { builder, service, base_path, stop, .. } = self;
         let service = service_fn(move |mut request: Request<Incoming>| {
             request.extensions_mut().insert(peer);
-            if let Some(inside) = crate::base::strip(&base_path, request.uri()) {
-                *request.uri_mut() = inside;
+            if let Some(uri) = crate::base::strip(&base_path, request.uri()) {
+                *request.uri_mut() = uri;
             }
             service.call(request)
         });
         let connection = builder.serve_connection(TokioIo::new(stream), service);
         let mut connection = pin!(connection.with_upgrades());
         let ended = tokio::select! {
-            ended = at_once(connection.as_mut()) => ended,
+            ended = connection.as_mut() => ended,
             () = stop.cancelled() => {
                 connection.as_mut().graceful_shutdown();
                 connection.await
             }
         };
         if let Err(error) = ended {
-            tracing::debug!(%error, "a connection ended badly");
+            tracing::debug!(%error, "connection closed with an error");
         }
     }
 }
@@ -196,29 +194,29 @@ async fn accept(
     match listener.accept().await {
         Ok((stream, address)) => Some((stream, address.ip(), slot)),
         Err(error) => {
-            // Out of descriptors, most likely: others have to end first.
-            tracing::warn!(%error, "a connection could not be accepted");
+            // Probably out of file descriptors.
+            tracing::warn!(%error, "cannot accept a connection");
             tokio::time::sleep(Duration::from_millis(50)).await;
             None
         }
     }
 }
 
-/// As many as are configured, and as the process has descriptors for.
+/// The configured maximum, limited by the file descriptors of the process.
 fn connections_max(configured: usize) -> usize {
     let Some(descriptors) = getrlimit(Resource::Nofile).current else { return configured };
-    let left = descriptors.saturating_sub(DESCRIPTORS_KEPT).max(descriptors / 2);
+    let left = descriptors.saturating_sub(DESCRIPTORS_RESERVED).max(descriptors / 2);
     configured.min(usize::try_from(left).unwrap_or(usize::MAX))
 }
 
-/// Small answers go out at once, and a peer that takes nothing is given up after a while. A system that
-/// does not know the options serves all the same.
-fn tune(stream: &TcpStream, timeout: Duration) {
+/// Sends small responses immediately and drops a peer that acknowledges nothing. Failures are not fatal: some
+/// systems lack these options.
+fn set_socket_options(stream: &TcpStream, timeout: Duration) {
     let timeout_ms = u32::try_from(timeout.as_millis()).unwrap_or(u32::MAX);
     if let Err(error) = stream.set_nodelay(true) {
-        tracing::debug!(%error, "a connection keeps small answers back");
+        tracing::debug!(%error, "cannot set TCP_NODELAY");
     }
     if let Err(error) = set_tcp_user_timeout(stream, timeout_ms) {
-        tracing::debug!(%error, "a connection has no time limit");
+        tracing::debug!(%error, "cannot set TCP_USER_TIMEOUT");
     }
 }

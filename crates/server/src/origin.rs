@@ -1,12 +1,12 @@
-//! Where a request claims to come from, and what pages of other sites may do.
+//! `Host` and `Origin` checks, and CORS.
 //!
-//! Invariant: a page of another site cannot reach the host through a visitor's browser. Every name that a
-//! request gives the host is an address, a loopback name or an allowed one (a name that an attacker points
-//! at this machine is none of them), and `Origin`, where there is one, is the host's own or an allowed one.
-//! Sessions are for the host's own pages: an allowed page brings a token of its own.
+//! Invariant: a page of another site cannot reach the host through a visitor's browser. Every `Host` value of a
+//! request is an IP address, a loopback name or an allowed name (which rules out DNS rebinding), and `Origin`,
+//! where present, is the host's own or an allowed one. Sessions work from the host's own pages only: an allowed
+//! site uses a token of its own.
 
-use crate::answer::Problem;
-use crate::front::{Front, Outside, Scheme};
+use crate::request_policy::{ClientView, RequestPolicy, Scheme};
+use crate::response::Problem;
 use axum::http::header::{
     ACCESS_CONTROL_ALLOW_HEADERS, ACCESS_CONTROL_ALLOW_METHODS, ACCESS_CONTROL_ALLOW_ORIGIN,
     ACCESS_CONTROL_EXPOSE_HEADERS, ACCESS_CONTROL_MAX_AGE, ACCESS_CONTROL_REQUEST_METHOD, ORIGIN,
@@ -16,91 +16,93 @@ use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method};
 use std::net::IpAddr;
 
-/// How a browser tells where a request comes from.
+/// Set by browsers: the relation between the requesting page and the host.
 const SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
-/// What a page of the host's own sends with every write; another's would have to ask first, and is refused.
+/// Sent by the host's own pages with every write. RequestOrigin another site it needs a preflight, which is rejected.
 const OWN: HeaderName = HeaderName::from_static("x-greenroom");
 
-/// Where a request comes from, once it has been let in.
+/// The site a permitted request comes from.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum From {
-    /// No browser, or a page of the host's own.
-    Here,
-    /// A page of another site that the configuration allows.
-    Allowed(HeaderValue),
+pub(crate) enum RequestOrigin {
+    /// Not a browser, or a page of the host itself.
+    SameOrigin,
+    /// Another site that the configuration allows.
+    AllowedSite(HeaderValue),
 }
 
 pub(crate) fn check(
-    front: &Front,
-    outside: &Outside,
+    policy: &RequestPolicy,
+    client: &ClientView,
     headers: &HeaderMap,
-) -> Result<From, Problem> {
-    if !is_known(front, &outside.host) {
+) -> Result<RequestOrigin, Problem> {
+    if !is_known(policy, &client.host) {
         let hint = "add it to `server.allowed_hosts`";
-        return Err(Problem::forbidden(format!("`Host` is not a name of this host; {hint}")));
+        return Err(Problem::forbidden(format!("`Host` is not an allowed host name; {hint}")));
     }
-    let Some(origin) = headers.get(ORIGIN) else { return Ok(From::Here) };
-    if is_own(origin, outside) {
-        return Ok(From::Here);
+    let Some(origin) = headers.get(ORIGIN) else { return Ok(RequestOrigin::SameOrigin) };
+    if is_own(origin, client) {
+        return Ok(RequestOrigin::SameOrigin);
     }
     let text = origin.to_str().unwrap_or_default();
-    if front.allowed_origins.iter().any(|allowed| allowed == text) {
-        return Ok(From::Allowed(origin.clone()));
+    if policy.allowed_origins.iter().any(|allowed| allowed == text) {
+        return Ok(RequestOrigin::AllowedSite(origin.clone()));
     }
-    Err(Problem::forbidden("`Origin` is another site; add it to `server.allowed_origins`"))
+    Err(Problem::forbidden("`Origin` is not allowed; add it to `server.allowed_origins`"))
 }
 
-/// For requests that a browser may have signed without being asked, by adding the cookie of a session: lets
-/// those through that a page of the host's own sent. Other ports of this machine are other sites here.
+/// For requests that may carry a session cookie, which browsers attach on their own: requires that the host's
+/// own page sent the request. Other ports of this machine count as other sites.
 pub(crate) fn check_own_page(parts: &Parts) -> Result<(), Problem> {
     let (method, headers) = (&parts.method, &parts.headers);
-    let outside: &Outside = parts.extensions.get().ok_or_else(Problem::internal)?;
+    let client: &ClientView = parts.extensions.get().ok_or_else(Problem::internal)?;
     let is_read = method == Method::GET || method == Method::HEAD;
     let site = headers.get(SITE).map(|site| site.to_str().unwrap_or_default());
     let is_foreign = match site {
         None | Some("same-origin") => false,
-        // Typed by a person, or a bookmark.
+        // Typed by the user, or a bookmark.
         Some("none") => !is_read,
         Some(_) => true,
     };
-    if is_foreign || headers.get_all(ORIGIN).iter().any(|origin| !is_own(origin, outside)) {
-        return Err(Problem::forbidden("sessions are for pages of this host alone"));
+    if is_foreign || headers.get_all(ORIGIN).iter().any(|origin| !is_own(origin, client)) {
+        return Err(Problem::forbidden("sessions work only from the host's own pages"));
     }
     if is_read {
         return Ok(());
     }
     if headers.get(OWN).is_none_or(|value| value != "1") {
-        return Err(Problem::forbidden("`X-Greenroom: 1` is missing: a page sends it with writes"));
+        return Err(Problem::forbidden(
+            "`X-Greenroom: 1` is missing: writes with a session need it",
+        ));
     }
     match site.is_some() || headers.contains_key(ORIGIN) {
         true => Ok(()),
-        false => Err(Problem::forbidden("`Origin` is missing: a browser sends it with writes")),
+        false => Err(Problem::forbidden("`Origin` is missing: writes with a session need it")),
     }
 }
 
-/// A page that came encrypted is no page that somebody on the way may have written. Where it is not known that it
-/// did, a proxy may have seen to it that nobody told us about.
-fn is_own(origin: &HeaderValue, outside: &Outside) -> bool {
+/// An `http` page is not the host's own if the host is reached by `https`: it may have been tampered with. The
+/// reverse is accepted, because a proxy may terminate TLS without forwarding the scheme.
+fn is_own(origin: &HeaderValue, client: &ClientView) -> bool {
     let text = origin.to_str().unwrap_or_default();
     let authority = match (text.strip_prefix("https://"), text.strip_prefix("http://")) {
         (Some(authority), _) => authority,
-        (None, Some(authority)) if outside.scheme == Scheme::Http => authority,
+        (None, Some(authority)) if client.scheme == Scheme::Http => authority,
         _ => return false,
     };
-    authority.eq_ignore_ascii_case(&outside.host)
+    authority.eq_ignore_ascii_case(&client.host)
 }
 
-fn is_known(front: &Front, host: &str) -> bool {
+fn is_known(policy: &RequestPolicy, host: &str) -> bool {
     let Some(name) = host_name(host) else { return false };
     name.eq_ignore_ascii_case("localhost")
         || name.parse::<IpAddr>().is_ok()
-        || front
+        || policy
             .allowed_hosts
             .iter()
             .any(|allowed| allowed.eq_ignore_ascii_case(name) || allowed.eq_ignore_ascii_case(host))
 }
 
-/// The name without its port; brackets of IPv6 addresses taken off.
+/// The name without port and IPv6 brackets.
 fn host_name(host: &str) -> Option<&str> {
     let (name, rest) = match host.strip_prefix('[') {
         Some(rest) => rest.split_once(']')?,
@@ -113,37 +115,36 @@ fn host_name(host: &str) -> Option<&str> {
     port.bytes().all(|byte| byte.is_ascii_digit()).then_some(name)
 }
 
-/// Whether a browser asks what an allowed page may send, before it sends it.
 pub(crate) fn is_preflight(method: &Method, headers: &HeaderMap) -> bool {
     method == Method::OPTIONS && headers.contains_key(ACCESS_CONTROL_REQUEST_METHOD)
 }
 
-/// Lets an allowed page read the answer.
-pub(crate) fn allow(page: HeaderValue, headers: &mut HeaderMap) {
-    headers.insert(ACCESS_CONTROL_ALLOW_ORIGIN, page);
+/// Lets an allowed site read the response.
+pub(crate) fn allow(site: HeaderValue, headers: &mut HeaderMap) {
+    headers.insert(ACCESS_CONTROL_ALLOW_ORIGIN, site);
     headers.append(VARY, HeaderValue::from_static("origin"));
     let exposed = HeaderValue::from_static("x-request-id, retry-after");
     headers.insert(ACCESS_CONTROL_EXPOSE_HEADERS, exposed);
 }
 
-/// What an allowed page may send.
+/// The preflight response: what an allowed site may send.
 pub(crate) fn allow_requests(headers: &mut HeaderMap) {
     let methods = HeaderValue::from_static("GET, POST");
     headers.insert(ACCESS_CONTROL_ALLOW_METHODS, methods);
-    let sendable = "authorization, content-type, last-event-id, x-request-id";
-    headers.insert(ACCESS_CONTROL_ALLOW_HEADERS, HeaderValue::from_static(sendable));
+    let allowed = "authorization, content-type, last-event-id, x-request-id";
+    headers.insert(ACCESS_CONTROL_ALLOW_HEADERS, HeaderValue::from_static(allowed));
     headers.insert(ACCESS_CONTROL_MAX_AGE, HeaderValue::from_static("600"));
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::front::Peer;
+    use crate::request_policy::Peer;
     use axum::http::{Request, Uri};
     use proptest::prelude::*;
 
-    fn front() -> Front {
-        Front {
+    fn policy() -> RequestPolicy {
+        RequestPolicy {
             allowed_hosts: vec!["bots.example.com".to_owned()],
             allowed_origins: vec!["https://chat.example.com".to_owned()],
             trusted_proxies: Vec::new(),
@@ -154,20 +155,20 @@ mod tests {
         scheme: Scheme,
         uri: &Uri,
         headers: &[(&'static str, &str)],
-    ) -> Result<From, Problem> {
+    ) -> Result<RequestOrigin, Problem> {
         let headers = headers.iter().map(|(name, value)| {
             (name.parse::<HeaderName>().unwrap(), HeaderValue::from_str(value).unwrap())
         });
         let (headers, peer) = (headers.collect(), Peer { address: [127, 0, 0, 1].into(), scheme });
-        check(&front(), &Outside::of(&front(), peer, uri, &headers)?, &headers)
+        check(&policy(), &ClientView::new(&policy(), peer, uri, &headers)?, &headers)
     }
 
-    fn checked(headers: &[(&'static str, &str)]) -> Result<From, Problem> {
+    fn checked(headers: &[(&'static str, &str)]) -> Result<RequestOrigin, Problem> {
         checked_at(Scheme::Http, &Uri::from_static("/"), headers)
     }
 
     #[test]
-    fn a_host_that_is_reached_encrypted_has_encrypted_pages_alone() {
+    fn a_host_reached_by_https_accepts_https_pages_only() {
         let from = |scheme, origin| {
             let headers = [("host", "bots.example.com"), ("origin", origin)];
             checked_at(scheme, &Uri::from_static("/"), &headers).is_ok()
@@ -179,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn the_hosts_own_names_are_let_in() {
+    fn the_hosts_own_names_are_accepted() {
         for host in [
             "localhost",
             "LOCALHOST:8700",
@@ -195,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn other_names_are_not() {
+    fn other_names_are_rejected() {
         for host in [
             "",
             ":8700",
@@ -218,10 +219,11 @@ mod tests {
     }
 
     #[test]
-    fn pages_are_let_in_by_their_site() {
+    fn origins_are_checked() {
         let from = |origin| checked(&[("host", "localhost:8700"), ("origin", origin)]);
-        assert_eq!(from("http://localhost:8700").unwrap(), From::Here);
-        let allowed = From::Allowed(HeaderValue::from_static("https://chat.example.com"));
+        assert_eq!(from("http://localhost:8700").unwrap(), RequestOrigin::SameOrigin);
+        let allowed =
+            RequestOrigin::AllowedSite(HeaderValue::from_static("https://chat.example.com"));
         assert_eq!(from("https://chat.example.com").unwrap(), allowed);
         for origin in [
             "null",
@@ -239,7 +241,7 @@ mod tests {
 
     fn own_page(method: &Method, headers: &[(&'static str, &str)]) -> bool {
         let (host, client) = ("localhost:8700".to_owned(), [127, 0, 0, 1].into());
-        let request = Request::builder().method(method).extension(Outside {
+        let request = Request::builder().method(method).extension(ClientView {
             client,
             scheme: Scheme::Http,
             host,
@@ -252,10 +254,10 @@ mod tests {
     }
 
     #[test]
-    fn the_cookie_of_a_session_counts_from_the_hosts_own_pages_alone() {
+    fn session_cookies_work_from_the_hosts_own_pages_only() {
         let (origin, marked) = (("origin", "http://localhost:8700"), ("x-greenroom", "1"));
         let site = |site| ("sec-fetch-site", site);
-        // With what a request comes, whether a read is let through, whether a write is.
+        // Headers, whether a read is accepted, whether a write is.
         let rows = [
             (vec![], true, false),
             (vec![origin, marked], true, true),
@@ -285,7 +287,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_name_that_is_not_allowed_is_never_let_in(host in "[!-~]{0,40}") {
+        fn a_host_that_is_not_allowed_is_rejected(host in "[!-~]{0,40}") {
             let name = host_name(&host).unwrap_or_default();
             let own = ["localhost", "bots.example.com"];
             prop_assume!(!own.contains(&&*name.to_lowercase()) && name.parse::<IpAddr>().is_err());
@@ -293,7 +295,7 @@ mod tests {
         }
 
         #[test]
-        fn a_site_that_is_not_allowed_is_never_let_in(origin in "[!-~]{0,40}") {
+        fn an_origin_that_is_not_allowed_is_rejected(origin in "[!-~]{0,40}") {
             let own = ["http://localhost", "https://localhost", "https://chat.example.com"];
             prop_assume!(!own.contains(&&*origin.to_lowercase()));
             prop_assert!(checked(&[("host", "localhost"), ("origin", &origin)]).is_err());

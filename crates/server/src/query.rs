@@ -1,8 +1,8 @@
-//! Query parameters: read by name, unknown ones refused, values checked.
+//! Query parameters: parsed by name, validated; unknown ones are rejected.
 //!
-//! Invariant: no value that gets past here is endless or has control characters, and none was given twice.
+//! Invariant: every parsed value is bounded, free of control characters and given once.
 
-use crate::answer::Problem;
+use crate::response::Problem;
 use crate::router::App;
 use axum::extract::{FromRequestParts, Query};
 use axum::http::Uri;
@@ -10,7 +10,7 @@ use axum::http::request::Parts;
 use greenroom_host::ids::{DEFAULT_WORKSPACE, parse_rfc3339};
 use std::collections::BTreeMap;
 
-/// Items of a page when the caller names no number.
+/// Default page size.
 pub(crate) const LIMIT_DEFAULT: usize = 50;
 /// Longest value of a parameter.
 pub(crate) const VALUE_BYTES_MAX: usize = 1024;
@@ -29,7 +29,7 @@ impl Params {
         for (name, value) in pairs {
             if value.len() > VALUE_BYTES_MAX || value.contains(char::is_control) {
                 return Err(Problem::invalid(
-                    "a query parameter is too long or has control characters",
+                    "a query parameter is too long or contains control characters",
                 ));
             }
             if values.insert(name, value).is_some() {
@@ -61,39 +61,38 @@ impl Params {
         })
     }
 
-    /// A number from 0 on.
     pub(crate) fn number(&self, name: &str) -> Result<Option<i64>, Problem> {
         let Some(text) = self.text(name) else { return Ok(None) };
         match number(text) {
             Some(number) => Ok(Some(number)),
-            None => Err(Problem::invalid(format!("`{name}` must be a number from 0 on"))),
+            None => Err(Problem::invalid(format!("`{name}` must be a non-negative integer"))),
         }
     }
 
-    /// A time in Unix milliseconds; nothing happened before 1970.
+    /// An RFC 3339 time as Unix milliseconds, at least 0.
     pub(crate) fn time(&self, name: &str) -> Result<Option<i64>, Problem> {
         let Some(text) = self.text(name) else { return Ok(None) };
         let at = parse_rfc3339(text).map(|at| at.max(0));
         at.map(Some).ok_or_else(|| {
             let example = "2026-01-31T12:00:00Z";
-            Problem::invalid(format!("`{name}` is a time such as `{example}`"))
+            Problem::invalid(format!("`{name}` must be a time such as `{example}`"))
         })
     }
 
-    /// Refuses parameters that the endpoint does not know.
+    /// Rejects parameters that the endpoint does not know.
     pub(crate) fn only(self, known: &[&str]) -> Result<Self, Problem> {
         let Some(name) = self.values.keys().find(|name| !known.contains(&name.as_str())) else {
             return Ok(self);
         };
         let name: String = name.escape_debug().take(64).collect();
         Err(Problem::invalid(match known {
-            [] => format!("there is no parameter `{name}` here, nor any other"),
-            _ => format!("there is no parameter `{name}` here, only {}", known.join(", ")),
+            [] => format!("unknown parameter `{name}`: this endpoint has none"),
+            _ => format!("unknown parameter `{name}`, expected one of: {}", known.join(", ")),
         }))
     }
 }
 
-/// Digits alone: no sign, no blanks.
+/// Digits only: no sign, no spaces.
 pub(crate) fn number(text: &str) -> Option<i64> {
     let digits = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
     digits.then(|| text.parse().ok()).flatten()
@@ -134,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn what_no_endpoint_could_mean_is_refused() {
+    fn malformed_and_unknown_parameters_are_rejected() {
         assert!(params("a=1&a=2").is_err());
         assert!(params("a=%00").is_err());
         assert!(params(&format!("a={}", "x".repeat(VALUE_BYTES_MAX + 1))).is_err());
@@ -143,7 +142,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_query_is_read_or_refused(query in "[!-~&&[^#]]{0,80}") {
+        fn any_query_is_parsed_or_rejected(query in "[!-~&&[^#]]{0,80}") {
             let Ok(uri) = format!("/x?{query}").parse::<Uri>() else { return Ok(()) };
             if let Ok(params) = Params::parse(&uri, 200) {
                 for value in params.values.values() {
@@ -157,7 +156,7 @@ mod tests {
         }
 
         #[test]
-        fn a_value_comes_out_as_it_went_in(value in "[^\\p{Cc}]{0,100}") {
+        fn values_are_decoded_unchanged(value in "[^\\p{Cc}]{0,100}") {
             let encoded: String = value.bytes().map(|byte| format!("%{byte:02x}")).collect();
             let params = params(&format!("a={encoded}")).unwrap();
             prop_assert_eq!(params.text("a"), Some(&*value));

@@ -1,18 +1,18 @@
-//! Models, tools and the servers they come from, as they are configured now.
+//! Configured models, tools and tool servers.
 //!
-//! Invariant: no key, header or price is shown; what a run may use of them is in its grant.
+//! Invariant: no key, header or price is shown.
 
 use crate::access::Caller;
-use crate::answer::{Answer, ok};
 use crate::query::Params;
+use crate::response::{ApiResult, ok};
 use crate::router::App;
 use axum::extract::State;
 use greenroom_models::Kind;
 use greenroom_tools::{McpHealth, McpStatus, ModuleHealth};
 use serde_json::{Value, json};
 
-pub(crate) async fn models(State(app): State<App>, caller: Caller, params: Params) -> Answer {
-    caller.reader()?;
+pub(crate) async fn models(State(app): State<App>, caller: Caller, params: Params) -> ApiResult {
+    caller.require_reader()?;
     params.only(&[])?;
     let resources = app.host.resources();
     let models = resources.models.names().filter_map(|name| resources.models.get(name));
@@ -34,8 +34,8 @@ pub(crate) async fn models(State(app): State<App>, caller: Caller, params: Param
     ok(json!({"items": items, "next_cursor": null, "has_more": false}))
 }
 
-pub(crate) async fn tools(State(app): State<App>, caller: Caller, params: Params) -> Answer {
-    caller.reader()?;
+pub(crate) async fn tools(State(app): State<App>, caller: Caller, params: Params) -> ApiResult {
+    caller.require_reader()?;
     params.only(&[])?;
     let toolbox = &app.host.resources().tools;
     let entries = toolbox.names().into_iter().filter_map(|name| toolbox.entry(&name));
@@ -50,8 +50,12 @@ pub(crate) async fn tools(State(app): State<App>, caller: Caller, params: Params
     ok(json!({"items": items, "next_cursor": null, "has_more": false}))
 }
 
-pub(crate) async fn tool_servers(State(app): State<App>, caller: Caller, params: Params) -> Answer {
-    caller.reader()?;
+pub(crate) async fn tool_servers(
+    State(app): State<App>,
+    caller: Caller,
+    params: Params,
+) -> ApiResult {
+    caller.require_reader()?;
     params.only(&[])?;
     let resources = app.host.resources();
     let servers: Vec<Value> = resources
@@ -61,7 +65,7 @@ pub(crate) async fn tool_servers(State(app): State<App>, caller: Caller, params:
         .map(|server| {
             let McpHealth {
                 status,
-                server: calls_itself,
+                server: server_name,
                 protocol_version,
                 pid,
                 isolation,
@@ -76,7 +80,7 @@ pub(crate) async fn tool_servers(State(app): State<App>, caller: Caller, params:
                 McpStatus::BackingOff => "backing_off",
                 McpStatus::Stopped => "stopped",
             };
-            json!({"name": server.name(), "kind": "mcp", "status": status, "server": calls_itself,
+            json!({"name": server.name(), "kind": "mcp", "status": status, "server": server_name,
                 "protocol_version": protocol_version, "pid": pid, "isolation": isolation,
                 "tools": tools, "warnings": warnings, "last_error": last_error,
                 "restarts": restarts})
@@ -87,7 +91,7 @@ pub(crate) async fn tool_servers(State(app): State<App>, caller: Caller, params:
     ok(json!({"items": items, "next_cursor": null, "has_more": false}))
 }
 
-/// A module has no process that stays: what is said of it is how its methods would be started now.
+/// A module has no long-lived process: its status says whether its methods could be started now.
 fn module(health: &ModuleHealth) -> Value {
     let ModuleHealth { module, methods, isolation, warnings, last_error } = health;
     let status = if last_error.is_none() { "ready" } else { "failed" };

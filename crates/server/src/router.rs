@@ -1,10 +1,10 @@
-//! The table of routes, and what all of them share.
+//! The routing table and the state shared by all handlers.
 //!
 //! Invariant: every route is in the OpenAPI document (a test compares the two).
 
 use crate::access::Access;
-use crate::answer::Problem;
-use crate::front::Front;
+use crate::request_policy::RequestPolicy;
+use crate::response::Problem;
 use crate::session::Sessions;
 use crate::{
     agents, agui, approvals, artifacts, audit, connect, deliveries, events, facts, guard, openapi,
@@ -33,31 +33,30 @@ pub struct ServerOptions {
     pub cookie: String,
 }
 
-/// What every handler sees.
+/// State shared by all handlers.
 #[derive(Clone)]
 pub(crate) struct App {
     pub(crate) host: Host,
     pub(crate) access: Arc<ArcSwap<Access>>,
-    pub(crate) front: Arc<ArcSwap<Front>>,
+    pub(crate) request_policy: Arc<ArcSwap<RequestPolicy>>,
     pub(crate) options: Arc<ServerOptions>,
     pub(crate) sessions: Arc<Sessions>,
     pub(crate) stop: CancellationToken,
     pub(crate) streams: Streams,
-    /// The description of all this, built when it is first asked for.
+    /// The OpenAPI document, built on first use.
     pub(crate) openapi: Arc<OnceLock<Bytes>>,
 }
 
-/// The live streams and their end, which comes after that of everything else.
+/// Live streams, which are closed after everything else.
 #[derive(Clone, Default)]
 pub(crate) struct Streams {
-    /// One token for each that is open.
+    /// One token per open stream.
     pub(crate) open: TaskTracker,
-    /// After the stop: nothing but streams is under way any more.
-    pub(crate) alone: CancellationToken,
+    /// Cancelled at shutdown when only streams are left.
+    pub(crate) only_streams_left: CancellationToken,
     pub(crate) close: CancellationToken,
 }
 
-/// The server, ready to listen.
 #[derive(Clone)]
 pub struct Server {
     app: App,
@@ -67,40 +66,42 @@ impl Server {
     pub fn new(
         host: Host,
         access: Access,
-        front: Front,
+        request_policy: RequestPolicy,
         options: ServerOptions,
         stop: CancellationToken,
     ) -> Self {
         let access = Arc::new(ArcSwap::from_pointee(access));
-        let front = Arc::new(ArcSwap::from_pointee(front));
+        let request_policy = Arc::new(ArcSwap::from_pointee(request_policy));
         let sessions = Arc::new(Sessions::new(options.limits.clone()));
         let (options, streams, openapi) = (Arc::new(options), Streams::default(), Arc::default());
-        Self { app: App { host, access, front, options, sessions, stop, streams, openapi } }
+        Self {
+            app: App { host, access, request_policy, options, sessions, stop, streams, openapi },
+        }
     }
 
-    /// Puts other tokens in force at once; sessions of those that are gone end.
+    /// Replaces all tokens at once; sessions of removed tokens end.
     pub fn set_access(&self, access: Access) {
         let access = Arc::new(access);
         self.app.access.store(Arc::clone(&access));
-        self.app.sessions.keep(|token| access.caller(token).is_some());
+        self.app.sessions.retain_tokens(|token| access.caller(token).is_some());
     }
 
-    /// Puts other names, pages and proxies in force at once.
-    pub fn set_front(&self, front: Front) {
-        self.app.front.store(Arc::new(front));
+    /// Replaces allowed hosts, allowed origins and trusted proxies at once.
+    pub fn set_request_policy(&self, request_policy: RequestPolicy) {
+        self.app.request_policy.store(Arc::new(request_policy));
     }
 
-    /// A code that opens one session of the token with this hash.
+    /// A code that opens one session for the token with this hash.
     pub fn sign_in_code(&self, token: [u8; 32]) -> Result<String, getrandom::Error> {
         self.app.sessions.new_code(token)
     }
 
-    /// After the stop: waits until requests that are no streams have ended.
+    /// At shutdown: waits until all requests other than streams have finished.
     pub async fn drained(&self) {
-        self.app.streams.alone.cancelled().await;
+        self.app.streams.only_streams_left.cancelled().await;
     }
 
-    /// Ends the live streams; they stay open through the stop until this is called.
+    /// Closes the live streams, which stay open during shutdown until this is called.
     pub fn close_streams(&self) {
         self.app.streams.close.cancel();
     }
@@ -119,20 +120,20 @@ impl Server {
 
     pub(crate) fn router(&self) -> Router {
         let router = Router::new().fallback(ui::serve);
-        self.finished(routes().into_iter().fold(router, Route::added_to))
+        self.with_state(routes().into_iter().fold(router, Route::add_to))
     }
 
-    /// What the host's own child processes may ask for.
+    /// Routes for the host's own child processes.
     pub(crate) fn router_for_children(&self) -> Router {
         let routes = routes().into_iter().filter(|route| route.path == tool_runtime::RECORDS);
-        let router = Router::new().fallback(|| async { Problem::not_found("address") });
-        self.finished(routes.fold(router, Route::added_to))
+        let router = Router::new().fallback(|| async { Problem::not_found("path") });
+        self.with_state(routes.fold(router, Route::add_to))
     }
 
-    fn finished(&self, router: Router<App>) -> Router {
+    fn with_state(&self, router: Router<App>) -> Router {
         router
             .method_not_allowed_fallback(|| async {
-                let message = "this address does not take that method";
+                let message = "method not allowed";
                 Problem::new(StatusCode::METHOD_NOT_ALLOWED, ErrorCode::InvalidArgument, message)
             })
             .layer(from_fn_with_state(self.app.clone(), guard::guard))
@@ -148,7 +149,7 @@ pub(crate) struct Route {
 }
 
 impl Route {
-    fn added_to(router: Router<App>, route: Self) -> Router<App> {
+    fn add_to(router: Router<App>, route: Self) -> Router<App> {
         router.route(route.path, route.handler)
     }
 
@@ -165,7 +166,6 @@ impl Route {
     }
 }
 
-/// Everything that is served.
 pub(crate) fn routes() -> Vec<Route> {
     vec![
         Route::get("/healthz", system::healthz),

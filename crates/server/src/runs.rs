@@ -1,15 +1,15 @@
-//! Runs: look at them, follow them, end them.
+//! Runs: list, follow, cancel, replay.
 
 use crate::accept::wants_stream;
 use crate::access::Caller;
-use crate::answer::{Answer, Problem, ok};
 use crate::events::{check_type, read_body};
-use crate::facts::{is_reached, nothing};
+use crate::facts::{can_read, empty_page};
 use crate::id::Id;
 use crate::query::{Params, number};
+use crate::response::{ApiResult, Problem, ok};
 use crate::router::App;
-use crate::standing::Standing;
 use crate::stream;
+use crate::stream_access::StreamAccess;
 use axum::Json;
 use axum::extract::{Request, State};
 use axum::http::{HeaderMap, StatusCode};
@@ -19,7 +19,7 @@ use greenroom_protocol::{RunStatus, RunView};
 use greenroom_store::reads::runs::RunFilter;
 use serde::Deserialize;
 
-/// What a list of runs can be narrowed to.
+/// Filters of the run list.
 pub(crate) const FILTERS: [&str; 8] = [
     "conversation_id",
     "agent",
@@ -31,10 +31,10 @@ pub(crate) const FILTERS: [&str; 8] = [
     "until",
 ];
 
-pub(crate) async fn list(State(app): State<App>, caller: Caller, params: Params) -> Answer {
+pub(crate) async fn list(State(app): State<App>, caller: Caller, params: Params) -> ApiResult {
     let params = params.only(&[&["workspace_id", "cursor", "limit"][..], &FILTERS].concat())?;
     let (workspace, conversation) = (params.workspace(), params.text("conversation_id"));
-    caller.reader_of(conversation)?;
+    caller.require_reader_of(conversation)?;
     let status = params.text("status").map(|text| {
         RunStatus::parse(text).ok_or_else(|| Problem::invalid("`status` is not a status of runs"))
     });
@@ -50,12 +50,12 @@ pub(crate) async fn list(State(app): State<App>, caller: Caller, params: Params)
         until_ms: params.time("until")?,
         ..RunFilter::default()
     };
-    if !is_reached(&app, &caller, workspace, conversation).await? {
-        return ok(nothing());
+    if !can_read(&app, &caller, workspace, conversation).await? {
+        return ok(empty_page());
     }
     let page = app.host.runs(workspace, filter, params.cursor(), params.limit()?).await?;
     let mut page = page.ok_or_else(Problem::foreign_cursor)?;
-    page.items.retain(|run| caller.sees(&run.agent).is_ok());
+    page.items.retain(|run| caller.require_agent(&run.agent).is_ok());
     ok(page)
 }
 
@@ -64,22 +64,22 @@ pub(crate) async fn show(
     caller: Caller,
     params: Params,
     Id(run_id): Id,
-) -> Answer {
+) -> ApiResult {
     let params = params.only(&["workspace_id"])?;
     ok(load(&app, &caller, params.workspace(), &run_id).await?)
 }
 
-/// Everything that is known of a run beside its results.
+/// A run's event, routing, grant, calls, deliveries, approvals and replays.
 pub(crate) async fn story(
     State(app): State<App>,
     caller: Caller,
     params: Params,
     Id(run_id): Id,
-) -> Answer {
+) -> ApiResult {
     let params = params.only(&["workspace_id"])?;
     let workspace = params.workspace();
     load(&app, &caller, workspace, &run_id).await?;
-    let audience = match caller.reader() {
+    let audience = match caller.require_reader() {
         Ok(()) => Audience::Operator,
         Err(_) => Audience::Sender,
     };
@@ -89,8 +89,8 @@ pub(crate) async fn story(
 
 #[derive(Default, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Replaying {
-    /// Who shall take it; else whoever took it.
+struct ReplayBody {
+    /// The agent to use; default: the agent of the run.
     agent: Option<String>,
 }
 
@@ -100,15 +100,15 @@ pub(crate) async fn replay(
     params: Params,
     Id(run_id): Id,
     request: Request,
-) -> Answer {
-    let sender = caller.sender()?;
+) -> ApiResult {
+    let sender = caller.require_sender()?;
     let params = params.only(&["workspace_id"])?;
     check_type(request.headers())?;
     let body = read_body(&app, request.into_body()).await?;
-    let Replaying { agent } = match body.is_empty() {
-        true => Replaying::default(),
+    let ReplayBody { agent } = match body.is_empty() {
+        true => ReplayBody::default(),
         false => serde_json::from_slice(&body).map_err(|error| {
-            Problem::invalid(format!("a replay is `{{}}` or `{{\"agent\"}}`: {error}"))
+            Problem::invalid(format!("the body must be `{{}}` or `{{\"agent\"}}`: {error}"))
         })?,
     };
     let workspace = params.workspace();
@@ -123,9 +123,9 @@ pub(crate) async fn cancel(
     caller: Caller,
     params: Params,
     Id(run_id): Id,
-) -> Answer {
+) -> ApiResult {
     let params = params.only(&["workspace_id"])?;
-    caller.may_cancel()?;
+    caller.require_cancel()?;
     let workspace = params.workspace();
     load(&app, &caller, workspace, &run_id).await?;
     app.host.cancel(workspace, &run_id).await?;
@@ -138,7 +138,7 @@ pub(crate) async fn results(
     params: Params,
     Id(run_id): Id,
     headers: HeaderMap,
-) -> Answer {
+) -> ApiResult {
     let params = params.only(&["workspace_id", "after", "limit"])?;
     let workspace = params.workspace();
     load(&app, &caller, workspace, &run_id).await?;
@@ -146,14 +146,13 @@ pub(crate) async fn results(
     let last = last_event_id(&headers)?;
     if wants_stream(&headers) {
         let after = last.unwrap_or(after);
-        let standing = Standing::of(&app, &caller);
-        return stream::follow(&app, standing, workspace, &run_id, after).await;
+        let access = StreamAccess::new(&app, &caller);
+        return stream::follow(&app, access, workspace, &run_id, after).await;
     }
     let page = app.host.results(workspace, &run_id, after, params.limit()?).await?;
     ok(page.ok_or_else(|| Problem::not_found("run"))?)
 }
 
-/// A run that the caller may see.
 async fn load(
     app: &App,
     caller: &Caller,
@@ -162,7 +161,7 @@ async fn load(
 ) -> Result<RunView, Problem> {
     let run = app.host.run(workspace, run_id).await?;
     let run = run.ok_or_else(|| Problem::not_found("run"))?;
-    caller.sees(&run.agent)?;
+    caller.require_agent(&run.agent)?;
     Ok(run)
 }
 
@@ -170,6 +169,6 @@ pub(crate) fn last_event_id(headers: &HeaderMap) -> Result<Option<i64>, Problem>
     let Some(value) = headers.get("last-event-id") else { return Ok(None) };
     match value.to_str().ok().and_then(|text| number(text.trim())) {
         Some(number) => Ok(Some(number)),
-        None => Err(Problem::invalid("`Last-Event-ID` must be the number of a result")),
+        None => Err(Problem::invalid("`Last-Event-ID` must be the sequence number of a result")),
     }
 }

@@ -1,9 +1,9 @@
-//! Server-sent events: a run's results as they come, resumable by number.
+//! Server-sent events: the results of a run, resumable by sequence number.
 
-use crate::answer::{Answer, Problem};
+use crate::idle_timer::IdleTimer;
+use crate::response::{ApiResult, Problem};
 use crate::router::App;
-use crate::silence::Silence;
-use crate::standing::Standing;
+use crate::stream_access::StreamAccess;
 use axum::body::Body;
 use axum::http::HeaderValue;
 use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE};
@@ -15,70 +15,70 @@ use greenroom_protocol::EventAnswer;
 use std::convert::Infallible;
 use std::time::Duration;
 
-/// A sign of life on a quiet stream, so that proxies keep it open.
+/// Interval of keep-alive comments, so that proxies keep an idle stream open.
 pub(crate) const KEEP_ALIVE: Duration = Duration::from_secs(15);
 
-/// The answer to an accepted event, followed by its run's results.
+/// The response to an accepted event, followed by the results of its run.
 pub(crate) async fn accepted(
     app: &App,
-    standing: Standing,
+    access: StreamAccess,
     workspace: &str,
-    answer: EventAnswer,
-) -> Answer {
-    let body = serde_json::to_string(&answer).unwrap_or_default();
+    accepted: EventAnswer,
+) -> ApiResult {
+    let body = serde_json::to_string(&accepted).unwrap_or_default();
     let first = Bytes::from(format!("event: accepted\ndata: {body}\n\n"));
-    let results = match &answer.run_id {
+    let results = match &accepted.run_id {
         Some(run_id) => app.host.subscribe(workspace, run_id, 0).await?,
         None => None,
     };
     let head = stream::once(async move { first });
     Ok(match results {
-        Some(results) => respond(head.chain(frames(app, standing, results))),
+        Some(results) => respond(head.chain(frames(app, access, results))),
         None => respond(head),
     })
 }
 
-/// The results of a run from behind a number.
+/// The results of a run after a sequence number.
 pub(crate) async fn follow(
     app: &App,
-    standing: Standing,
+    access: StreamAccess,
     workspace: &str,
     run_id: &str,
     after: i64,
-) -> Answer {
+) -> ApiResult {
     let results = app.host.subscribe(workspace, run_id, after).await?;
     let results = results.ok_or_else(|| Problem::not_found("run"))?;
-    // A comment first, so that headers and a sign of life go out at once.
+    // A comment first, so that the headers are sent at once.
     let head = stream::once(async { Bytes::from_static(b": following\n\n") });
-    Ok(respond(head.chain(frames(app, standing, results))))
+    Ok(respond(head.chain(frames(app, access, results))))
 }
 
 fn frames(
     app: &App,
-    standing: Standing,
+    access: StreamAccess,
     results: Subscription,
 ) -> impl Stream<Item = Bytes> + Send + use<> {
     let (close, open) = (app.streams.close.clone(), app.streams.open.token());
-    let silence = Silence::new(KEEP_ALIVE);
-    stream::unfold((results, standing, silence, close, open), |state| async move {
-        let (mut results, mut standing, mut silence, close, open) = state;
+    let idle = IdleTimer::new(KEEP_ALIVE);
+    stream::unfold((results, access, idle, close, open), |state| async move {
+        let (mut results, mut access, mut idle, close, open) = state;
         let bytes = tokio::select! {
-            // What has come is seen before the end, but not by whoever may not.
+            // Results are sent before the end of the stream, but none after access is revoked.
             biased;
-            () = standing.lost() => return None,
+            () = access.revoked() => return None,
             next = results.next() => match next {
                 Ok(Some(frames)) => frames.sse,
                 Ok(None) => return None,
                 Err(error) => {
-                    tracing::warn!(%error, "a reader was cut off");
+                    tracing::warn!(%error, "stream closed by a store error");
                     return None;
                 }
             },
             () = close.cancelled() => return None,
-            () = silence.lasts() => Bytes::from_static(b": keep-alive\n\n"),
+            () = idle.elapsed() => Bytes::from_static(b": keep-alive\n\n"),
         };
-        silence.broken();
-        Some((bytes, (results, standing, silence, close, open)))
+        idle.reset();
+        Some((bytes, (results, access, idle, close, open)))
     })
 }
 

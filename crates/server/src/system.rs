@@ -1,8 +1,8 @@
-//! The host about itself: health, metrics, runners.
+//! Health, readiness, checks, runners and metrics.
 
 use crate::access::Caller;
-use crate::answer::{Answer, Problem, ok};
 use crate::query::Params;
+use crate::response::{ApiResult, Problem, ok};
 use crate::router::App;
 use axum::extract::State;
 use axum::http::HeaderValue;
@@ -15,13 +15,13 @@ use serde_json::{Value, json};
 use std::fmt::Write;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// The process is there and answers.
-pub(crate) async fn healthz() -> Answer {
+/// Liveness.
+pub(crate) async fn healthz() -> ApiResult {
     ok(json!({"status": "ok"}))
 }
 
-/// The host takes events, and its store answers and has space.
-pub(crate) async fn readyz(State(app): State<App>) -> Answer {
+/// Readiness: the host accepts events, and its store responds and has space.
+pub(crate) async fn readyz(State(app): State<App>) -> ApiResult {
     if app.stop.is_cancelled() {
         return Err(Problem::unavailable("the host is stopping").detail("not_ready", "host"));
     }
@@ -30,20 +30,20 @@ pub(crate) async fn readyz(State(app): State<App>) -> Answer {
     ok(json!({"status": "ready"}))
 }
 
-/// Looks now at the database, the models and the surfaces; for admins, because it calls out.
-pub(crate) async fn checks(State(app): State<App>, caller: Caller, params: Params) -> Answer {
-    caller.admin()?;
+/// Checks database, models and surfaces now; for admins, because it makes outbound requests.
+pub(crate) async fn checks(State(app): State<App>, caller: Caller, params: Params) -> ApiResult {
+    caller.require_admin()?;
     params.only(&[])?;
     let items = app.host.checks().await;
     ok(json!({"items": items, "next_cursor": null, "has_more": false}))
 }
 
-pub(crate) async fn runners(State(app): State<App>, caller: Caller, params: Params) -> Answer {
-    caller.reader()?;
+pub(crate) async fn runners(State(app): State<App>, caller: Caller, params: Params) -> ApiResult {
+    caller.require_reader()?;
     params.only(&[])?;
     let items: Vec<Value> = app.host.runtime().runners().iter().map(runner_view).collect();
     let mut page = json!({"items": items, "next_cursor": null, "has_more": false});
-    // Names, descriptions and last words are the processes' own.
+    // Names, descriptions and errors come from the processes.
     app.host.redactor().value(&mut page);
     ok(page)
 }
@@ -52,9 +52,9 @@ fn runner_view(state: &greenroom_runtime::RunnerState) -> Value {
     let runners: Vec<Value> = state
         .descriptors
         .iter()
-        .map(|found| {
-            let mut manifest = serde_json::to_value(&found.manifest).unwrap_or_default();
-            manifest["name"] = found.manifest.name.as_str().into();
+        .map(|descriptor| {
+            let mut manifest = serde_json::to_value(&descriptor.manifest).unwrap_or_default();
+            manifest["name"] = descriptor.manifest.name.as_str().into();
             manifest
         })
         .collect();
@@ -70,9 +70,9 @@ fn runner_view(state: &greenroom_runtime::RunnerState) -> Value {
     view
 }
 
-/// Counters and gauges in the text format of Prometheus.
-pub(crate) async fn metrics(State(app): State<App>, caller: Caller, params: Params) -> Answer {
-    caller.reader()?;
+/// Prometheus text format.
+pub(crate) async fn metrics(State(app): State<App>, caller: Caller, params: Params) -> ApiResult {
+    caller.require_reader()?;
     params.only(&[])?;
     let text = render(app.host.metrics());
     let mut response: Response = text.into_response();
@@ -85,13 +85,17 @@ fn render(metrics: &Metrics) -> String {
     let mut out = String::new();
     let counters: [(&str, &str, &AtomicU64); 11] = [
         ("events_accepted_total", "Events accepted.", &metrics.events_accepted),
-        ("events_repeated_total", "Events that came again.", &metrics.events_repeated),
-        ("events_refused_total", "Events refused by a full lane.", &metrics.events_refused),
-        ("results_total", "Results taken in.", &metrics.results),
-        ("proxy_calls_total", "Calls of runners.", &metrics.proxy_calls),
-        ("proxy_refusals_total", "Calls of runners that were refused.", &metrics.proxy_refusals),
+        ("events_repeated_total", "Duplicate events.", &metrics.events_repeated),
+        (
+            "events_refused_total",
+            "Events rejected because their lane was full.",
+            &metrics.events_refused,
+        ),
+        ("results_total", "Results received.", &metrics.results),
+        ("proxy_calls_total", "Runner calls.", &metrics.proxy_calls),
+        ("proxy_refusals_total", "Runner calls that were rejected.", &metrics.proxy_refusals),
         ("deliveries_done_total", "Deliveries done.", &metrics.deliveries_done),
-        ("deliveries_failed_total", "Deliveries refused or given up.", &metrics.deliveries_failed),
+        ("deliveries_failed_total", "Deliveries rejected or given up.", &metrics.deliveries_failed),
         (
             "deliveries_unknown_total",
             "Deliveries with an unknown outcome.",
@@ -99,10 +103,10 @@ fn render(metrics: &Metrics) -> String {
         ),
         (
             "deliveries_retried_total",
-            "Attempts of deliveries that failed and are followed by another.",
+            "Failed delivery attempts that are retried.",
             &metrics.deliveries_retried,
         ),
-        ("run_milliseconds_total", "Time that ended runs took.", &metrics.run_ms),
+        ("run_milliseconds_total", "Total duration of ended runs.", &metrics.run_ms),
     ];
     for (name, help, counter) in counters {
         let value = counter.load(Ordering::Relaxed);

@@ -1,7 +1,7 @@
-//! The host's own TLS: a certificate and its key from files, replaced while connections go on.
+//! TLS: a certificate and its key from files, replaceable while connections are open.
 //!
-//! Invariant: what is in force can be read, and certificate and key belong together; files that do not are
-//! refused, and what was in force stays.
+//! Invariant: the loaded certificate and key are readable and match; files that do not are rejected, and the
+//! loaded ones stay.
 
 use arc_swap::ArcSwap;
 use rustls::ServerConfig;
@@ -12,10 +12,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use tokio_rustls::TlsAcceptor;
 
-/// Largest file.
 const FILE_BYTES_MAX: u64 = 1 << 20;
 
-/// What is in force now; clones share it.
+/// The loaded certificate; clones share it.
 #[derive(Clone)]
 pub struct Certificate {
     loaded: Arc<ArcSwap<Loaded>>,
@@ -30,22 +29,22 @@ struct Loaded {
 pub enum TlsError {
     #[error("cannot read `{}`", path.display())]
     Unreadable { path: PathBuf, source: std::io::Error },
-    #[error("`{}` has no certificate in PEM", .0.display())]
+    #[error("`{}` contains no PEM certificate", .0.display())]
     NoCertificate(PathBuf),
-    #[error("`{}` has no private key in PEM", .0.display())]
+    #[error("`{}` contains no PEM private key", .0.display())]
     NoKey(PathBuf),
-    #[error("the certificate cannot be used with this key")]
+    #[error("the certificate does not match the key")]
     Unusable(#[source] rustls::Error),
 }
 
 impl Certificate {
-    /// Reads a chain, the host's own certificate first, and the key of that.
+    /// Reads a chain, the host's own certificate first, and its key.
     pub fn load(cert: &Path, key: &Path) -> Result<Self, TlsError> {
         let loaded = Arc::new(ArcSwap::from_pointee(load(cert, key)?));
         Ok(Self { loaded })
     }
 
-    /// Reads other files, or the same anew, for connections from now on.
+    /// Reads the files again, or other ones, for new connections.
     pub fn replace(&self, cert: &Path, key: &Path) -> Result<(), TlsError> {
         self.loaded.store(Arc::new(load(cert, key)?));
         Ok(())
@@ -83,7 +82,7 @@ fn read(path: &Path) -> Result<Vec<u8>, TlsError> {
     let unreadable = |source| TlsError::Unreadable { path: path.to_owned(), source };
     let file = std::fs::metadata(path).map_err(unreadable)?;
     if !file.is_file() || file.len() > FILE_BYTES_MAX {
-        return Err(unreadable(std::io::Error::other("it is no file of a certificate or key")));
+        return Err(unreadable(std::io::Error::other("it is not a certificate or key file")));
     }
     std::fs::read(path).map_err(unreadable)
 }

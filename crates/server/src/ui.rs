@@ -1,14 +1,14 @@
-//! The web interface: pages and files that were built from `web/`, carried by the program.
+//! The web interface: files built from `web/` and embedded in the binary.
 //!
-//! Invariant: a name leads to one of those files or nowhere. Every answer forbids scripts, frames and requests
-//! that are not the host's own.
+//! Invariant: a path maps to an embedded file or to nothing. Every response restricts scripts, frames and
+//! requests to the host's own.
 
 mod encoding;
 mod files;
 mod headers;
 
-use crate::answer::Problem;
-use crate::artifacts::has_bytes;
+use crate::artifacts::etag_matches;
+use crate::response::Problem;
 use crate::router::App;
 use axum::body::Body;
 use axum::extract::State;
@@ -21,7 +21,7 @@ use bytes::Bytes;
 use files::{File, Files};
 use greenroom_config::BasePath;
 
-/// First parts of the addresses that the interface has pages for.
+/// First path segments of the interface's pages.
 const PAGES: [&str; 12] = [
     "chat",
     "runs",
@@ -37,16 +37,16 @@ const PAGES: [&str; 12] = [
     "signin",
 ];
 const INDEX: &str = "index.html";
-/// First parts of the addresses of its files.
+/// First path segments of its files.
 const FILES: [&str; 3] = [INDEX, ASSETS, "icon.svg"];
 const ASSETS: &str = "assets";
-/// First parts of addresses that programs use: what is not there is an error of the API.
+/// First path segments of the API: a missing resource is an API error.
 const API: [&str; 7] = ["v1", "mcp", "models", "healthz", "readyz", "metrics", "openapi.json"];
 const NOT_BUILT: &str = include_str!("ui/not-built.html");
-/// Their names change with what is in them.
+/// Hashed file names.
 const HASHED: &str = "assets/";
 
-/// What no route of the table takes.
+/// The fallback for paths without a route.
 pub(crate) async fn serve(
     State(app): State<App>,
     method: Method,
@@ -55,24 +55,23 @@ pub(crate) async fn serve(
 ) -> Response {
     let is_read = method == Method::GET || method == Method::HEAD;
     let (pages, path) =
-        (Pages { files: &files::carried, base: &app.options.base_path }, uri.path());
-    let found = is_read.then(|| pages.answer(path, &headers)).flatten();
-    found.unwrap_or_else(|| Problem::not_found("address").into_response())
+        (Pages { files: &files::embedded, base: &app.options.base_path }, uri.path());
+    let response = is_read.then(|| pages.response(path, &headers)).flatten();
+    response.unwrap_or_else(|| Problem::not_found("path").into_response())
 }
 
-/// Whether addresses of the interface begin with a name.
+/// Whether the interface's paths start with this segment.
 pub(crate) fn is_own(name: &str) -> bool {
     PAGES.contains(&name) || FILES.contains(&name)
 }
 
-/// The files of the interface, for pages under a path.
 struct Pages<'a> {
     files: &'a Files<'a>,
     base: &'a BasePath,
 }
 
 impl Pages<'_> {
-    fn answer(&self, path: &str, headers: &HeaderMap) -> Option<Response> {
+    fn response(&self, path: &str, headers: &HeaderMap) -> Option<Response> {
         if is_page(path, headers) {
             return Some(self.page(headers));
         }
@@ -83,12 +82,12 @@ impl Pages<'_> {
     fn file(&self, name: Option<&str>, headers: &HeaderMap) -> Option<Response> {
         let (name, files) = (name?, self.files);
         if let Some(file) = files(&format!("{name}.gz")) {
-            return Some(packed(name, file, headers));
+            return Some(gzipped(name, file, headers));
         }
         Some(plain(name, files(name)?, headers))
     }
 
-    /// A person at an address that leads nowhere gets the page that says so; a program gets an error.
+    /// A browser gets a page for an unknown path; a program gets an error.
     fn not_found(&self, path: &str, headers: &HeaderMap) -> Option<Response> {
         let first = path.split('/').nth(1).unwrap_or_default();
         if API.contains(&first) || first == ASSETS || !wants_page(headers) {
@@ -102,18 +101,17 @@ impl Pages<'_> {
 
     fn page(&self, headers: &HeaderMap) -> Response {
         match (self.files)(INDEX) {
-            Some(file) => plain(INDEX, self.placed(&file), headers),
+            Some(file) => plain(INDEX, self.with_base_path(&file), headers),
             None => {
                 let mut response = (StatusCode::NOT_IMPLEMENTED, NOT_BUILT).into_response();
-                about(INDEX, "\"not-built\"", response.headers_mut());
+                set_headers(INDEX, "\"not-built\"", response.headers_mut());
                 response
             }
         }
     }
 
-    /// Addresses in the page begin with `./`, which stands for the path of the host: the page is the same at
-    /// every address.
-    fn placed(&self, file: &File) -> File {
+    /// Links in the page start with `./`, which stands for the base path, so the page is the same at every path.
+    fn with_base_path(&self, file: &File) -> File {
         let base = self.base.as_str();
         let text = String::from_utf8_lossy(&file.bytes);
         let bytes = text.replace("\"./", &format!("\"{base}/")).into();
@@ -121,7 +119,7 @@ impl Pages<'_> {
     }
 }
 
-/// Every page is the same file, which looks at its address itself.
+/// All pages are one file that routes by its path.
 fn is_page(path: &str, headers: &HeaderMap) -> bool {
     let mut parts = path.split('/').skip(1);
     match parts.next() {
@@ -139,46 +137,46 @@ fn wants_page(headers: &HeaderMap) -> bool {
 }
 
 fn plain(name: &str, file: File, headers: &HeaderMap) -> Response {
-    given(name, &format!("\"{}\"", file.tag), file.bytes, headers)
+    cacheable(name, &format!("\"{}\"", file.tag), file.bytes, headers)
 }
 
-/// A file that is carried compressed, for whoever takes it so, and unpacked for others.
-fn packed(name: &str, file: File, headers: &HeaderMap) -> Response {
-    let takes_it = encoding::takes_gzip(headers);
-    let mut response = match takes_it {
-        true => given(name, &format!("\"{}\"", file.tag), file.bytes, headers),
-        false => match encoding::unpack(&file.bytes) {
-            Ok(bytes) => given(name, &format!("\"{}-plain\"", file.tag), bytes.into(), headers),
+/// A gzip file, decompressed for clients that do not accept gzip.
+fn gzipped(name: &str, file: File, headers: &HeaderMap) -> Response {
+    let accepts_gzip = encoding::accepts_gzip(headers);
+    let mut response = match accepts_gzip {
+        true => cacheable(name, &format!("\"{}\"", file.tag), file.bytes, headers),
+        false => match encoding::decompress(&file.bytes) {
+            Ok(bytes) => cacheable(name, &format!("\"{}-plain\"", file.tag), bytes.into(), headers),
             Err(error) => {
-                tracing::error!(%error, name, "a file of the interface cannot be unpacked");
+                tracing::error!(%error, name, "cannot decompress an embedded file");
                 return Problem::internal().into_response();
             }
         },
     };
     let headers = response.headers_mut();
     headers.append(VARY, HeaderValue::from_static("accept-encoding"));
-    if takes_it {
+    if accepts_gzip {
         headers.insert(CONTENT_ENCODING, HeaderValue::from_static("gzip"));
     }
     response
 }
 
-fn given(name: &str, tag: &str, bytes: Bytes, headers: &HeaderMap) -> Response {
-    let mut response = match has_bytes(headers, tag) {
+fn cacheable(name: &str, tag: &str, bytes: Bytes, headers: &HeaderMap) -> Response {
+    let mut response = match etag_matches(headers, tag) {
         true => StatusCode::NOT_MODIFIED.into_response(),
         false => Body::from(bytes).into_response(),
     };
-    about(name, tag, response.headers_mut());
+    set_headers(name, tag, response.headers_mut());
     response
 }
 
-fn about(name: &str, tag: &str, headers: &mut HeaderMap) {
+fn set_headers(name: &str, tag: &str, headers: &mut HeaderMap) {
     headers.insert(CONTENT_TYPE, HeaderValue::from_static(files::kind(name)));
-    let kept = match name.starts_with(HASHED) {
+    let caching = match name.starts_with(HASHED) {
         true => "public, max-age=31536000, immutable",
         false => "no-cache",
     };
-    headers.insert(CACHE_CONTROL, HeaderValue::from_static(kept));
+    headers.insert(CACHE_CONTROL, HeaderValue::from_static(caching));
     if let Ok(tag) = HeaderValue::from_str(tag) {
         headers.insert(ETAG, tag);
     }

@@ -1,8 +1,8 @@
 //! The host's HTTP interface (CONTRACT §2), across restarts.
 //!
-//! Invariant: the address is looked up anew for every request, because a restarted host has another one.
+//! Invariant: the address is looked up for every request, because a restarted host has another one.
 
-use crate::http::{self, Answer, Request};
+use crate::http::{self, Request, Response};
 use crate::wait::{PAUSE, wait_for};
 use greenroom_protocol::{AgentRunResult, EventAnswer, RunView, TranscriptItem, TranscriptRole};
 use serde::de::DeserializeOwned;
@@ -13,33 +13,33 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::sync::watch;
 
-/// How long a host may be away before a test gives up.
+/// How long a test waits for a host that is down.
 pub const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Where the host is and how to show who one is.
+/// Address and token of the running host.
 #[derive(Debug, Clone)]
-pub struct Place {
+pub struct Endpoint {
     pub address: SocketAddr,
     pub token: Arc<str>,
 }
 
 #[derive(Debug, Clone)]
 pub struct Api {
-    place: watch::Receiver<Option<Place>>,
+    endpoint: watch::Receiver<Option<Endpoint>>,
 }
 
-/// Why a request has no good answer.
+/// Why a request failed.
 #[derive(Debug)]
 pub enum Failure {
-    /// Whether the host acted on it is not known.
+    /// Whether the host acted on it is unknown.
     Lost(io::Error),
-    /// The host said no.
+    /// The host returned an error.
     Refused { status: u16, body: Value },
 }
 
 impl Failure {
-    /// The host is away or says that trying again will do.
-    pub fn is_passing(&self) -> bool {
+    /// The host is down or asks for a retry.
+    pub fn is_transient(&self) -> bool {
         matches!(self, Failure::Lost(_) | Failure::Refused { status: 429 | 503, .. })
     }
 }
@@ -52,22 +52,22 @@ struct Page<T> {
 }
 
 impl Api {
-    pub fn new(place: watch::Receiver<Option<Place>>) -> Self {
-        Self { place }
+    pub fn new(endpoint: watch::Receiver<Option<Endpoint>>) -> Self {
+        Self { endpoint }
     }
 
-    /// Sends a request to wherever the host is now; waits while there is none.
-    pub async fn send(&self, request: Request) -> Result<Answer, Failure> {
-        let Place { address, token } = self.place().await;
+    /// Sends a request to the host's current address; waits while there is none.
+    pub async fn send(&self, request: Request) -> Result<Response, Failure> {
+        let Endpoint { address, token } = self.endpoint().await;
         let request = request.header("authorization", format!("Bearer {token}"));
         http::send(address, &request).await.map_err(Failure::Lost)
     }
 
-    /// Sends a request and reads its JSON answer with its status.
+    /// Sends a request and parses its JSON response.
     pub async fn json(&self, request: Request) -> Result<(u16, Value), Failure> {
-        let answer = self.send(request).await?;
-        let status = answer.status;
-        let body = answer.body().await.map_err(Failure::Lost)?;
+        let response = self.send(request).await?;
+        let status = response.status;
+        let body = response.body().await.map_err(Failure::Lost)?;
         let text = String::from_utf8_lossy(&body);
         let body = serde_json::from_str(&text).unwrap_or_else(|_| Value::from(&*text));
         match status {
@@ -82,15 +82,15 @@ impl Api {
         Ok((status, parsed(body)))
     }
 
-    /// Sends an event until it is acknowledged. Only with an `event_id` is that one event.
+    /// Sends an event until it is acknowledged; needs an `event_id` to be sent once.
     pub async fn send_event(&self, event: &Value) -> EventAnswer {
-        let patience_ends = Instant::now() + PATIENCE;
+        let deadline = Instant::now() + PATIENCE;
         loop {
             match self.post_event(event).await {
-                Ok((_, answer)) => return answer,
+                Ok((_, response)) => return response,
                 Err(failure) => {
-                    let goes_on = failure.is_passing() && Instant::now() < patience_ends;
-                    assert!(goes_on, "{event} was not acknowledged: {failure:?}");
+                    let may_retry = failure.is_transient() && Instant::now() < deadline;
+                    assert!(may_retry, "{event} was not acknowledged: {failure:?}");
                     tokio::time::sleep(PAUSE).await;
                 }
             }
@@ -101,15 +101,15 @@ impl Api {
         parsed(self.get(&format!("/v1/runs/{run_id}")).await)
     }
 
-    /// Waits until a run is over.
+    /// Waits until a run has ended.
     pub async fn ended_run(&self, run_id: &str) -> RunView {
-        let patience_ends = Instant::now() + PATIENCE;
+        let deadline = Instant::now() + PATIENCE;
         loop {
             let run = self.run(run_id).await;
             if !run.status.is_open() {
                 return run;
             }
-            assert!(Instant::now() < patience_ends, "still open: {run:?}");
+            assert!(Instant::now() < deadline, "still open: {run:?}");
             tokio::time::sleep(PAUSE).await;
         }
     }
@@ -132,21 +132,21 @@ impl Api {
         items
     }
 
-    /// What the assistant said in a conversation.
+    /// The assistant's messages in a conversation.
     pub async fn answers(&self, conversation: &str) -> Vec<String> {
         let items = self.history(conversation).await.into_iter();
         let answers = items.filter(|item| item.role == TranscriptRole::Assistant);
         answers.map(|item| item.text.unwrap_or_default()).collect()
     }
 
-    /// How a runner of the configuration is doing; null where there is none of this name.
+    /// The status of a configured runner; null if there is none of this name.
     pub async fn runner(&self, name: &str) -> Value {
         let runners: Page<Value> = parsed(self.get("/v1/runners").await);
-        let mut found = runners.items.into_iter();
-        found.find(|runner| runner["name"] == name).unwrap_or_default()
+        let mut items = runners.items.into_iter();
+        items.find(|runner| runner["name"] == name).unwrap_or_default()
     }
 
-    /// Waits until a runner of the configuration is ready.
+    /// Waits until a configured runner is ready.
     pub async fn ready_runner(&self, name: &str) -> Value {
         wait_for(&format!("runner {name}"), PATIENCE, async || {
             Some(self.runner(name).await).filter(|runner| runner["status"] == "ready")
@@ -159,26 +159,27 @@ impl Api {
         self.pages("/v1/events?limit=200", "cursor").await
     }
 
-    /// What stands at an address that must be there; asked again while the host is away.
+    /// The JSON at a path that must exist; retried while the host is down.
     pub async fn get(&self, target: &str) -> Value {
-        let patience_ends = Instant::now() + PATIENCE;
+        let deadline = Instant::now() + PATIENCE;
         loop {
             match self.json(Request::get(target)).await {
                 Ok((_, body)) => return body,
                 Err(failure) => {
-                    let goes_on = failure.is_passing() && Instant::now() < patience_ends;
-                    assert!(goes_on, "GET {target}: {failure:?}");
+                    let may_retry = failure.is_transient() && Instant::now() < deadline;
+                    assert!(may_retry, "GET {target}: {failure:?}");
                     tokio::time::sleep(PAUSE).await;
                 }
             }
         }
     }
 
-    async fn place(&self) -> Place {
-        let mut place = self.place.clone();
-        let found = tokio::time::timeout(PATIENCE, place.wait_for(Option::is_some)).await;
-        let found = found.expect("the host is back in time").expect("the host is not dropped");
-        found.clone().expect("waited for it")
+    async fn endpoint(&self) -> Endpoint {
+        let mut endpoint = self.endpoint.clone();
+        let endpoint_now = tokio::time::timeout(PATIENCE, endpoint.wait_for(Option::is_some)).await;
+        let endpoint_now =
+            endpoint_now.expect("the host is back in time").expect("the host is not dropped");
+        endpoint_now.clone().expect("waited for it")
     }
 
     async fn pages<T: DeserializeOwned>(&self, target: &str, parameter: &str) -> Vec<T> {

@@ -1,6 +1,6 @@
-//! The text of a run as a client puts it together from results.
+//! The text of a run, assembled from results as a client does.
 //!
-//! Invariant: deltas add up, `message.completed` replaces them, `run.restarted` forgets everything.
+//! Invariant: deltas are appended, `message.completed` replaces them, `run.restarted` clears everything.
 
 use greenroom_protocol::AgentRunResult;
 use greenroom_protocol::payload::{DeltaRef, MessageCompleted};
@@ -9,9 +9,9 @@ use serde_json::Value;
 
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Fold {
-    /// Messages that are complete, in order; those without text are left out.
+    /// Complete messages in order; those without text are omitted.
     pub messages: Vec<String>,
-    /// Deltas that no message has taken in yet.
+    /// Deltas that no message covers yet.
     pub unfinished: String,
     /// The attempts that `run.restarted` announced.
     pub restarts: Vec<i64>,

@@ -1,8 +1,8 @@
-//! The real program in a folder of its own: started, killed, stopped, started again.
+//! The real program in its own folder: started, killed, stopped, restarted.
 //!
-//! Invariant: the process ends with its `TestHost`; an address is given out only once the host is ready.
+//! Invariant: the process ends with its `TestHost`; an address is published only once the host is ready.
 
-use crate::api::{Api, Place};
+use crate::api::{Api, Endpoint};
 use crate::processes::{self, Memory};
 use crate::wait::wait_for;
 use rustix::process::{Pid, Signal, kill_process};
@@ -15,7 +15,7 @@ use std::time::Duration;
 use tempfile::TempDir;
 use tokio::sync::watch;
 
-/// How long a start or an end may take.
+/// How long a start or an exit may take.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 pub struct TestHost {
@@ -24,10 +24,9 @@ pub struct TestHost {
     fault: Option<String>,
     env: Vec<(String, String)>,
     child: Option<Child>,
-    place: watch::Sender<Option<Place>>,
+    endpoint: watch::Sender<Option<Endpoint>>,
 }
 
-/// How a start went.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Started {
     Ready,
@@ -43,18 +42,18 @@ impl TestHost {
         host
     }
 
-    /// Everything but the start.
+    /// Prepares a host without starting it.
     pub fn prepare(program: impl Into<PathBuf>, config: &str) -> Self {
         let folder = tempfile::Builder::new().prefix("greenroom-host-").tempdir();
         let folder = folder.expect("a temporary folder can be made");
-        let (place, _) = watch::channel(None);
+        let (endpoint, _) = watch::channel(None);
         let host = Self {
             program: program.into(),
             folder,
             fault: None,
             env: Vec::new(),
             child: None,
-            place,
+            endpoint,
         };
         host.configure(config);
         host
@@ -66,13 +65,13 @@ impl TestHost {
             .expect("the configuration can be written");
     }
 
-    /// From the next start on, the process aborts when a place is passed for the n-th time (`place:n`).
-    /// Takes a program built with the feature `faults`.
+    /// From the next start on, the process aborts when a fault point is passed for the n-th time (`NAME:n`). Needs a
+    /// program built with the feature `faults`.
     pub fn set_fault(&mut self, fault: Option<String>) {
         self.fault = fault;
     }
 
-    /// From the next start on, the process has this variable.
+    /// From the next start on, the process has this environment variable.
     pub fn set_env(&mut self, name: &str, value: &str) {
         self.env.push((name.to_owned(), value.to_owned()));
     }
@@ -84,7 +83,7 @@ impl TestHost {
         }
     }
 
-    /// Starts the program and waits until it is ready or over.
+    /// Starts the program and waits until it is ready or has exited.
     pub async fn try_start(&mut self) -> Started {
         self.spawn();
         self.ready().await
@@ -93,7 +92,7 @@ impl TestHost {
     /// Starts the program without waiting.
     #[expect(clippy::disallowed_methods, reason = "the program under test is started here")]
     pub fn spawn(&mut self) {
-        assert!(self.child.is_none(), "the host runs already");
+        assert!(self.child.is_none(), "the host is already running");
         let log = File::options().create(true).append(true).open(self.log_file());
         let log = log.expect("a log can be written");
         let mut command = Command::new(&self.program);
@@ -113,7 +112,7 @@ impl TestHost {
         self.child = Some(child);
     }
 
-    /// Waits until a spawned program is ready or over, and gives its address out.
+    /// Waits until a spawned program is ready or has exited, and publishes its address.
     pub async fn ready(&mut self) -> Started {
         let data = self.data();
         let child = self.child.as_mut().expect("the host was started");
@@ -121,14 +120,14 @@ impl TestHost {
             if let Some(status) = child.try_wait().expect("a child can be waited for") {
                 return Some(Err(status));
             }
-            let place = place(&data, child.id())?;
+            let endpoint = endpoint(&data, child.id())?;
             let request = crate::http::Request::get("/readyz");
-            let answer = crate::http::send(place.address, &request).await.ok()?;
-            (answer.status == 200).then_some(Ok(place))
+            let answer = crate::http::send(endpoint.address, &request).await.ok()?;
+            (answer.status == 200).then_some(Ok(endpoint))
         });
         match started.await {
-            Ok(place) => {
-                self.place.send_replace(Some(place));
+            Ok(endpoint) => {
+                self.endpoint.send_replace(Some(endpoint));
                 Started::Ready
             }
             Err(status) => {
@@ -138,24 +137,24 @@ impl TestHost {
         }
     }
 
-    /// Ends the process at once, as a loss of power would.
+    /// Kills the process, as a power failure would.
     pub fn kill(&mut self) {
-        self.place.send_replace(None);
+        self.endpoint.send_replace(None);
         let mut child = self.child.take().expect("the host runs");
         child.kill().expect("a child can be killed");
         child.wait().expect("a child can be waited for");
     }
 
-    /// Asks the process to end and waits for it.
+    /// Requests a stop and waits for the exit.
     pub async fn stop(&mut self) -> ExitStatus {
-        self.place.send_replace(None);
+        self.endpoint.send_replace(None);
         let child = self.child.as_ref().expect("the host runs");
         let pid = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
         kill_process(pid.expect("a process id"), Signal::TERM).expect("a child can be asked");
         self.died().await
     }
 
-    /// Waits for the end of a process that is bound to end by itself. May be given up in between.
+    /// Waits for a process that exits by itself. Cancel safe.
     pub async fn died(&mut self) -> ExitStatus {
         let child = self.child.as_mut().expect("the host runs");
         let ended = wait_for("the end of the host", PATIENCE, async || {
@@ -163,18 +162,18 @@ impl TestHost {
         });
         let status = ended.await;
         self.child = None;
-        self.place.send_replace(None);
+        self.endpoint.send_replace(None);
         status
     }
 
-    /// Whether the process is over, as far as is known right now.
+    /// Whether the process has exited.
     pub fn is_dead(&mut self) -> bool {
         let child = self.child.as_mut();
         child.is_none_or(|child| child.try_wait().expect("a child can be waited for").is_some())
     }
 
     pub fn api(&self) -> Api {
-        Api::new(self.place.subscribe())
+        Api::new(self.endpoint.subscribe())
     }
 
     pub fn pid(&self) -> u32 {
@@ -185,7 +184,7 @@ impl TestHost {
         processes::memory(self.pid())
     }
 
-    /// Processes that work with this host's folder and are not its own.
+    /// Processes that use this host's folder and are not its own.
     pub fn leftovers(&self) -> Vec<String> {
         processes::leftovers(&self.data(), self.child.as_ref().map(Child::id))
     }
@@ -199,7 +198,7 @@ impl TestHost {
         self.folder.path()
     }
 
-    /// Everything the program has said, over all starts.
+    /// The program's output over all starts.
     pub fn log(&self) -> String {
         std::fs::read_to_string(self.log_file()).unwrap_or_default()
     }
@@ -216,13 +215,13 @@ impl Drop for TestHost {
         }
         if std::thread::panicking() {
             self.folder.disable_cleanup(true);
-            eprintln!("the host's folder is kept: {}", self.folder.path().display());
+            eprintln!("keeping the host's folder: {}", self.folder.path().display());
         }
     }
 }
 
-/// What the host has written about itself, if it is this one.
-fn place(data: &Path, pid: u32) -> Option<Place> {
+/// The endpoint that the host wrote, if it is this process.
+fn endpoint(data: &Path, pid: u32) -> Option<Endpoint> {
     let file = std::fs::read_to_string(data.join("host.json")).ok()?;
     let file: Value = serde_json::from_str(&file).ok()?;
     if file["pid"].as_u64() != Some(u64::from(pid)) {
@@ -230,5 +229,5 @@ fn place(data: &Path, pid: u32) -> Option<Place> {
     }
     let address: SocketAddr = file["address"].as_str()?.parse().ok()?;
     let token = std::fs::read_to_string(data.join("admin-token")).ok()?;
-    Some(Place { address, token: token.trim().into() })
+    Some(Endpoint { address, token: token.trim().into() })
 }

@@ -1,6 +1,6 @@
-//! As much of HTTP/1.1 as a test needs: one request per connection, bodies whole or as they come.
+//! A minimal HTTP/1.1 client: one request per connection, bodies whole or streamed.
 //!
-//! Invariant: a connection that ends in the middle of an answer is an error, never a short body.
+//! Invariant: a connection that ends in the middle of a response is an error, never a short body.
 
 use std::io::{self, ErrorKind};
 use std::net::{Ipv4Addr, SocketAddr};
@@ -37,16 +37,15 @@ impl Request {
     }
 }
 
-/// An answer whose body is still to come.
+/// A response whose body is still to be read.
 #[derive(Debug)]
-pub struct Answer {
+pub struct Response {
     pub status: u16,
     pub headers: Vec<(String, String)>,
     connection: BufReader<TcpStream>,
     rest: Rest,
 }
 
-/// How much of the body is left.
 #[derive(Debug, Clone, Copy)]
 enum Rest {
     Bytes(u64),
@@ -55,19 +54,19 @@ enum Rest {
     Nothing,
 }
 
-pub async fn send(address: SocketAddr, request: &Request) -> io::Result<Answer> {
+pub async fn send(address: SocketAddr, request: &Request) -> io::Result<Response> {
     send_from(Ipv4Addr::UNSPECIFIED, address, request).await
 }
 
-/// The same from one of the machine's own addresses; all of 127.0.0.0/8 are.
+/// The same from one of the machine's own addresses, such as any of 127.0.0.0/8.
 pub async fn send_from(
     from: Ipv4Addr,
     address: SocketAddr,
     request: &Request,
-) -> io::Result<Answer> {
+) -> io::Result<Response> {
     let socket = TcpSocket::new_v4()?;
     socket.bind((from, 0).into())?;
-    let mut stream = patiently(socket.connect(address)).await?;
+    let mut stream = with_timeout(socket.connect(address)).await?;
     stream.set_nodelay(true)?;
     let mut head = format!("{} {} HTTP/1.1\r\n", request.method, request.target);
     head += &format!("host: {address}\r\nconnection: close\r\n");
@@ -79,11 +78,11 @@ pub async fn send_from(
     }
     head += "\r\n";
     let bytes = [head.as_bytes(), &request.body].concat();
-    patiently(stream.write_all(&bytes)).await?;
-    Answer::read(BufReader::new(stream)).await
+    with_timeout(stream.write_all(&bytes)).await?;
+    Response::read(BufReader::new(stream)).await
 }
 
-impl Answer {
+impl Response {
     async fn read(mut connection: BufReader<TcpStream>) -> io::Result<Self> {
         let status_line = read_line(&mut connection).await?;
         let status = status_line.split(' ').nth(1).and_then(|status| status.parse().ok());
@@ -97,21 +96,21 @@ impl Answer {
             let (name, value) = line.split_once(':').ok_or_else(|| invalid("header"))?;
             headers.push((name.to_ascii_lowercase(), value.trim().to_owned()));
         }
-        let mut answer = Self { status, headers, connection, rest: Rest::UntilClosed };
-        if answer.header("transfer-encoding").is_some_and(|value| value.contains("chunked")) {
-            answer.rest = Rest::Chunks;
-        } else if let Some(length) = answer.header("content-length") {
-            answer.rest = Rest::Bytes(length.parse().map_err(|_| invalid("content-length"))?);
+        let mut response = Self { status, headers, connection, rest: Rest::UntilClosed };
+        if response.header("transfer-encoding").is_some_and(|value| value.contains("chunked")) {
+            response.rest = Rest::Chunks;
+        } else if let Some(length) = response.header("content-length") {
+            response.rest = Rest::Bytes(length.parse().map_err(|_| invalid("content-length"))?);
         }
-        Ok(answer)
+        Ok(response)
     }
 
     pub fn header(&self, name: &str) -> Option<&str> {
-        let found = self.headers.iter().find(|(header, _)| header == name);
-        found.map(|(_, value)| value.as_str())
+        let header = self.headers.iter().find(|(header, _)| header == name);
+        header.map(|(_, value)| value.as_str())
     }
 
-    /// The next part of the body; nothing once it is complete.
+    /// The next part of the body; `None` once it is complete.
     pub async fn next_part(&mut self) -> io::Result<Option<Vec<u8>>> {
         match self.rest {
             Rest::Nothing | Rest::Bytes(0) => Ok(None),
@@ -145,7 +144,7 @@ impl Answer {
         let size = size.split(';').next().unwrap_or_default();
         let size = usize::from_str_radix(size, 16).map_err(|_| invalid("chunk size"))?;
         let mut chunk = vec![0; size];
-        patiently(self.connection.read_exact(&mut chunk)).await?;
+        with_timeout(self.connection.read_exact(&mut chunk)).await?;
         let end = read_line(&mut self.connection).await?;
         if !end.is_empty() {
             return Err(invalid("end of a chunk"));
@@ -158,7 +157,7 @@ impl Answer {
     }
 
     async fn read_some(&mut self, at_most: u64) -> io::Result<Vec<u8>> {
-        let bytes = patiently(self.connection.fill_buf()).await?;
+        let bytes = with_timeout(self.connection.fill_buf()).await?;
         let count = bytes.len().min(usize::try_from(at_most).unwrap_or(usize::MAX));
         let part = bytes[..count].to_vec();
         self.connection.consume(count);
@@ -168,14 +167,14 @@ impl Answer {
 
 async fn read_line(connection: &mut BufReader<TcpStream>) -> io::Result<String> {
     let mut line = String::new();
-    patiently(connection.read_line(&mut line)).await?;
+    with_timeout(connection.read_line(&mut line)).await?;
     match line.strip_suffix("\r\n") {
         Some(text) => Ok(text.to_owned()),
         None => Err(ErrorKind::UnexpectedEof.into()),
     }
 }
 
-async fn patiently<T>(work: impl Future<Output = io::Result<T>>) -> io::Result<T> {
+async fn with_timeout<T>(work: impl Future<Output = io::Result<T>>) -> io::Result<T> {
     tokio::time::timeout(PATIENCE, work).await.unwrap_or_else(|_| Err(ErrorKind::TimedOut.into()))
 }
 

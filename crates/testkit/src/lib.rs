@@ -1,7 +1,7 @@
-//! What tests start: real servers that end with the test, whatever becomes of it.
+//! Real servers for tests, which end with the test in any case.
 //!
-//! Invariant: the host is known by its program, its address and its contract alone; nothing here looks
-//! inside. A failure to start something is a panic that says why.
+//! Invariant: the host is known only by its program, its address and its contract. A server that does not start is a
+//! panic with the reason.
 
 pub mod api;
 pub mod fold;

@@ -1,7 +1,7 @@
 //! A real PostgreSQL for tests.
 //!
-//! Invariant: the server is the child of a shell that waits on a pipe from here, so it ends with the test
-//! even if the test is killed.
+//! Invariant: the server is the child of a shell that waits on a pipe from here, so it ends with the test even if the
+//! test is killed.
 
 use postgres::{Client, NoTls};
 use std::io::Write;
@@ -13,23 +13,22 @@ use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
-/// Holds the URL of a server that tests share instead of starting one each.
+/// The URL of a server that tests share instead of starting one each.
 pub const SERVER_VARIABLE: &str = "GREENROOM_TEST_POSTGRES";
 
 const START_PATIENCE: Duration = Duration::from_secs(60);
 const POLL_PAUSE: Duration = Duration::from_millis(20);
 
-/// Starts the server, passes on the one signal it is told and ends the server when the pipe closes.
+/// Starts the server, forwards one signal and ends the server when the pipe closes.
 const KEEPER: &str =
     r#""$@" & server=$!; read -r signal; kill -s "${signal:-QUIT}" "$server"; wait "$server""#;
 
-/// An empty database of its own, on the shared server or on one started for it.
+/// A new empty database, on the shared server or on one started for it.
 pub struct Database {
     pub url: String,
     server: Owner,
 }
 
-/// Whose server a database is on.
 enum Owner {
     Shared { url: String },
     Own { _server: Server },
@@ -48,33 +47,32 @@ impl Database {
     }
 }
 
-/// A shared server would fill the disk with the databases of a thousand tests.
+/// Otherwise the databases of a thousand tests would fill the disk.
 impl Drop for Database {
     fn drop(&mut self) {
         let Owner::Shared { url } = &self.server else { return };
         let server = url.clone();
         let Some((_, name)) = self.url.rsplit_once('/') else { return };
         let drop_it = format!("DROP DATABASE IF EXISTS {name} WITH (FORCE)");
-        // The client blocks on a runtime of its own, which a test's runtime forbids on its threads.
+        // The client blocks on its own runtime, which is forbidden on a test's runtime threads.
         let dropped = std::thread::spawn(move || {
             Client::connect(&server, NoTls).and_then(|mut client| client.batch_execute(&drop_it))
         });
         if let Ok(Err(error)) = dropped.join() {
-            eprintln!("a test's database stays: {error}");
+            eprintln!("cannot drop a test database: {error}");
         }
     }
 }
 
-/// How a server is told to stop.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Stop {
-    /// Open transactions are rolled back and sessions ended, then a clean shutdown.
+    /// Rolls back open transactions, ends sessions and shuts down cleanly.
     Fast,
     /// As after a crash: the next start recovers from the log.
     Immediate,
 }
 
-/// A server of the test's own.
+/// A server for one test.
 pub struct Server {
     programs: PathBuf,
     folder: TempDir,
@@ -112,7 +110,7 @@ impl Server {
         self.launch();
     }
 
-    /// Stops the server and waits for its end.
+    /// Stops the server and waits for its exit.
     pub fn stop(&self, stop: Stop) {
         let Some(mut keeper) = self.keeper().take() else { return };
         let signal: &[u8] = match stop {
@@ -124,7 +122,7 @@ impl Server {
         keeper.wait().expect("the keeper can be waited for");
     }
 
-    /// Starts the server (again) and waits until it answers.
+    /// Starts the server and waits until it responds.
     pub fn launch(&self) {
         let folder = self.folder.path();
         let log = std::fs::File::create(folder.join("log")).expect("a log can be written");
@@ -136,10 +134,10 @@ impl Server {
         command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(log);
         let keeper = command.spawn().expect("a shell can be started");
         *self.keeper() = Some(keeper);
-        let patience_ends = Instant::now() + START_PATIENCE;
+        let deadline = Instant::now() + START_PATIENCE;
         while let Err(error) = Client::connect(&self.url(), NoTls) {
             let log = || std::fs::read_to_string(folder.join("log")).unwrap_or_default();
-            assert!(Instant::now() < patience_ends, "no PostgreSQL: {error}\n{}", log());
+            assert!(Instant::now() < deadline, "no PostgreSQL: {error}\n{}", log());
             std::thread::sleep(POLL_PAUSE);
         }
     }
@@ -155,7 +153,7 @@ impl Drop for Server {
     }
 }
 
-/// The newest of Debian's versions, else whatever is on the path.
+/// The newest of Debian's versions, else from `PATH`.
 fn find_programs() -> PathBuf {
     let versions = std::fs::read_dir("/usr/lib/postgresql").into_iter().flatten().flatten();
     let number = |path: &PathBuf| path.file_name()?.to_str()?.parse::<u32>().ok();
@@ -174,7 +172,7 @@ fn free_port() -> u16 {
     listener.local_addr().expect("a bound port has an address").port()
 }
 
-/// A folder that belongs to the user the server runs as.
+/// A folder owned by the server's user.
 fn make_folder() -> TempDir {
     let folder = tempfile::Builder::new().prefix("greenroom-postgres-").tempdir();
     let folder = folder.expect("a temporary folder can be made");
@@ -194,7 +192,7 @@ fn initialise(programs: &Path, folder: &Path) {
     assert!(output.status.success(), "`initdb` failed: {said}");
 }
 
-/// PostgreSQL refuses to run as root.
+/// PostgreSQL does not run as root.
 #[expect(clippy::disallowed_methods, reason = "a test's server is started by the test kit")]
 fn as_server_user(program: impl AsRef<std::ffi::OsStr>) -> Command {
     if !is_root() {
@@ -217,17 +215,17 @@ fn user_id(name: &str) -> u32 {
         let id: &str = user.get(2)?;
         id.parse().ok()
     });
-    ids.next().unwrap_or_else(|| panic!("there is no user `{name}`"))
+    ids.next().unwrap_or_else(|| panic!("unknown user `{name}`"))
 }
 
-/// Runs a script of SQL in a database; blocks.
+/// Executes a SQL script; blocks.
 pub fn execute(url: &str, script: &str) {
     let mut client = Client::connect(url, NoTls)
         .unwrap_or_else(|error| panic!("no PostgreSQL at {url}: {error}"));
     client.batch_execute(script).unwrap_or_else(|error| panic!("{error:?}"));
 }
 
-/// The first column of what a query finds, as text. It blocks, as does the one above.
+/// The first column of a query as text; blocks.
 pub fn column(url: &str, query: &str) -> Vec<String> {
     let mut client = Client::connect(url, NoTls)
         .unwrap_or_else(|error| panic!("no PostgreSQL at {url}: {error}"));
@@ -235,7 +233,7 @@ pub fn column(url: &str, query: &str) -> Vec<String> {
     rows.iter().map(|row| row.get(0)).collect()
 }
 
-/// Adds a database to a server and returns its URL.
+/// Creates a database and returns its URL.
 fn create_database(server: &str) -> String {
     static COUNT: AtomicU32 = AtomicU32::new(0);
     let count = COUNT.fetch_add(1, Ordering::Relaxed);

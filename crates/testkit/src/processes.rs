@@ -1,13 +1,12 @@
-//! What the system says about processes.
+//! Information about processes from `/proc`.
 //!
-//! Invariant: reads only. A process that cannot be looked into is found by the lock it holds, if any.
+//! Invariant: reads only. A process that cannot be inspected is found by the lock it holds, if any.
 
 use rustix::fs::{FlockOperation, flock};
 use std::fs;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-/// Memory of one process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Memory {
     pub resident_bytes: u64,
@@ -25,20 +24,20 @@ pub fn memory(pid: u32) -> Memory {
     Memory { resident_bytes: field("VmRSS:"), peak_bytes: field("VmHWM:") }
 }
 
-/// Processes that have to do with a data folder but do not belong to the host that runs now, told in words.
+/// Describes processes that use a data folder but do not belong to the running host.
 pub fn leftovers(data: &Path, host: Option<u32>) -> Vec<String> {
-    let mut found = Vec::new();
+    let mut leftovers = Vec::new();
     for pid in all() {
         let is_own = pid == std::process::id() || host.is_some_and(|host| descends(pid, host));
-        if let Some(tie) = tie(pid, data).filter(|_| !is_own) {
-            found.push(format!("process {pid} ({}) {tie}", name(pid)));
+        if let Some(usage) = usage(pid, data).filter(|_| !is_own) {
+            leftovers.push(format!("process {pid} ({}) {usage}", name(pid)));
         }
     }
     if host.is_none() {
         let held = locks(data).into_iter().filter(|lock| is_held(lock));
-        found.extend(held.map(|lock| format!("{} is held", lock.display())));
+        leftovers.extend(held.map(|lock| format!("{} is held", lock.display())));
     }
-    found
+    leftovers
 }
 
 fn all() -> impl Iterator<Item = u32> {
@@ -46,8 +45,8 @@ fn all() -> impl Iterator<Item = u32> {
     entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok())
 }
 
-/// How a process is tied to a folder: by its environment, its directory or an open file.
-fn tie(pid: u32, folder: &Path) -> Option<String> {
+/// How a process uses a folder: by its environment, its working directory or an open file.
+fn usage(pid: u32, folder: &Path) -> Option<String> {
     let process = PathBuf::from(format!("/proc/{pid}"));
     let environment = fs::read(process.join("environ")).unwrap_or_default();
     let wanted = folder.as_os_str().as_bytes();
@@ -75,7 +74,7 @@ fn descends(pid: u32, ancestor: u32) -> bool {
 
 fn parent(pid: u32) -> Option<u32> {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    // The name stands in parentheses and may hold anything; the parent is the second field behind it.
+    // The name is in parentheses and may contain anything; the parent is the second field after it.
     stat.rsplit_once(") ")?.1.split(' ').nth(1)?.parse().ok()
 }
 

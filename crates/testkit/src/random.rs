@@ -1,4 +1,4 @@
-//! Random numbers that a printed seed brings back.
+//! Random numbers that can be reproduced from a printed seed.
 //!
 //! Invariant: the same seed gives the same numbers on every machine.
 
@@ -13,12 +13,12 @@ impl Random {
         Self { state: seed }
     }
 
-    /// A generator of its own, for a part that runs beside others.
+    /// An independent generator for a concurrent part.
     pub fn fork(&mut self) -> Self {
         Self { state: self.next() }
     }
 
-    /// A number below `bound`, which is not 0.
+    /// A number below `bound`, which must not be 0.
     pub fn below(&mut self, bound: u64) -> u64 {
         self.next() % bound
     }
@@ -41,7 +41,7 @@ mod tests {
     use super::Random;
 
     #[test]
-    fn the_numbers_are_those_of_the_published_generator() {
+    fn the_numbers_match_the_reference_implementation() {
         // The first outputs of SplitMix64 for seed 1234567, as its reference program prints them.
         let mut random = Random::from_seed(1_234_567);
         let numbers = [random.next(), random.next(), random.next()];

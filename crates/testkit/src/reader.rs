@@ -1,10 +1,10 @@
-//! Readers of live results that come back after every restart of the host.
+//! Readers of live results that reconnect after every restart of the host.
 //!
-//! Invariant: a reader sees numbers rise, and over all readers no number of a run ever means two things.
+//! Invariant: a reader sees increasing sequence numbers, and no number of a run ever refers to two results.
 
 use crate::api::{Api, Failure, PATIENCE};
 use crate::fold::Fold;
-use crate::http::{Answer, Request};
+use crate::http::{Request, Response};
 use crate::wait::PAUSE;
 use greenroom_protocol::AgentRunResult;
 use serde_json::Value;
@@ -14,63 +14,63 @@ use std::io;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
-/// What every number of every run meant to whoever saw it.
+/// The result that every sequence number referred to, over all readers.
 #[derive(Debug, Clone, Default)]
-pub struct Meanings(Arc<Mutex<HashMap<(String, i64), Meaning>>>);
+pub struct SeenResults(Arc<Mutex<HashMap<(String, i64), SeenResult>>>);
 
-/// Type, data and the runner's own number.
-type Meaning = (String, Value, Option<i64>);
+/// Type, data and the runner's sequence number.
+type SeenResult = (String, Value, Option<i64>);
 
-impl Meanings {
-    /// Takes note of a result; a number with another meaning is a panic.
+impl SeenResults {
+    /// Records a result; panics if its number referred to another one.
     pub fn note(&self, result: &AgentRunResult) {
         let sequence = result.sequence.expect("the host numbers every result");
         let data = Value::Object(result.data.clone());
-        let meaning = (result.kind.clone(), data, result.runner_sequence);
-        let mut meanings = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        match meanings.entry((result.run_id.clone(), sequence)) {
+        let result_seen = (result.kind.clone(), data, result.runner_sequence);
+        let mut seen = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        match seen.entry((result.run_id.clone(), sequence)) {
             Entry::Occupied(earlier) => {
                 assert_eq!(
                     *earlier.get(),
-                    meaning,
-                    "number {sequence} of {} means two things",
+                    result_seen,
+                    "sequence number {sequence} of {} refers to two results",
                     result.run_id
                 );
             }
-            Entry::Vacant(place) => {
-                place.insert(meaning);
+            Entry::Vacant(entry) => {
+                entry.insert(result_seen);
             }
         }
     }
 }
 
-/// All that one reader saw of a run.
+/// Everything that one reader saw of a run.
 #[derive(Debug, Clone)]
 pub struct Reading {
     pub run_id: String,
     pub results: Vec<AgentRunResult>,
     pub fold: Fold,
-    /// How often it had to connect.
+    /// How often it connected.
     pub connections: usize,
 }
 
-/// Reads a run to its terminal, resuming by `Last-Event-ID` over as many connections as it takes.
-pub async fn follow(api: Api, run_id: String, meanings: Meanings) -> Reading {
+/// Reads a run until its terminal result, resuming by `Last-Event-ID` over as many connections as needed.
+pub async fn follow(api: Api, run_id: String, seen: SeenResults) -> Reading {
     let results = Vec::new();
     let mut reading = Reading { run_id, results, fold: Fold::default(), connections: 0 };
-    let mut patience_ends = Instant::now() + PATIENCE;
+    let mut deadline = Instant::now() + PATIENCE;
     while reading.fold.terminal.is_none() {
-        let seen = reading.results.len();
-        let end = reading.read_connection(&api, &meanings).await;
-        if reading.results.len() > seen {
-            patience_ends = Instant::now() + PATIENCE;
+        let count_before = reading.results.len();
+        let end = reading.read_connection(&api, &seen).await;
+        if reading.results.len() > count_before {
+            deadline = Instant::now() + PATIENCE;
         }
         if let Err(failure) = &end {
             let run_id = &reading.run_id;
-            assert!(failure.is_passing(), "{run_id} cannot be followed: {failure:?}");
+            assert!(failure.is_transient(), "{run_id} cannot be followed: {failure:?}");
         }
-        let goes_on = reading.fold.terminal.is_some() || Instant::now() < patience_ends;
-        assert!(goes_on, "{} has no terminal: {end:?}", reading.run_id);
+        let may_retry = reading.fold.terminal.is_some() || Instant::now() < deadline;
+        assert!(may_retry, "{} has no terminal: {end:?}", reading.run_id);
         tokio::time::sleep(PAUSE).await;
     }
     reading
@@ -81,32 +81,32 @@ impl Reading {
         self.results.last().and_then(|result| result.sequence)
     }
 
-    async fn read_connection(&mut self, api: &Api, meanings: &Meanings) -> Result<(), Failure> {
+    async fn read_connection(&mut self, api: &Api, seen: &SeenResults) -> Result<(), Failure> {
         let mut request = Request::get(format!("/v1/runs/{}/results", self.run_id))
             .header("accept", "text/event-stream");
         if let Some(last) = self.last_sequence() {
             request = request.header("last-event-id", last.to_string());
         }
-        let answer = api.send(request).await?;
-        if answer.status != 200 {
-            let status = answer.status;
-            let body = answer.body().await.map_err(Failure::Lost)?;
+        let response = api.send(request).await?;
+        if response.status != 200 {
+            let status = response.status;
+            let body = response.body().await.map_err(Failure::Lost)?;
             let body = String::from_utf8_lossy(&body).into_owned().into();
             return Err(Failure::Refused { status, body });
         }
         self.connections += 1;
-        let mut frames = Frames::new(answer);
+        let mut frames = Frames::new(response);
         loop {
             let frame = tokio::time::timeout(PATIENCE, frames.next()).await;
             let frame = frame.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into()));
             match frame.map_err(Failure::Lost)? {
-                Some(frame) => self.take(&frame, meanings),
+                Some(frame) => self.take(&frame, seen),
                 None => return Ok(()),
             }
         }
     }
 
-    fn take(&mut self, frame: &Frame, meanings: &Meanings) {
+    fn take(&mut self, frame: &Frame, seen: &SeenResults) {
         let result: AgentRunResult = serde_json::from_str(&frame.data)
             .unwrap_or_else(|error| panic!("{error} in a frame: {frame:?}"));
         assert_eq!(frame.event, result.kind, "the frame is named after its result");
@@ -114,7 +114,7 @@ impl Reading {
         assert_eq!(result.run_id, self.run_id);
         assert!(self.last_sequence() < result.sequence, "numbers rise: {frame:?}");
         assert!(self.fold.terminal.is_none(), "nothing follows the terminal: {frame:?}");
-        meanings.note(&result);
+        seen.note(&result);
         self.fold.push(&result);
         self.results.push(result);
     }
@@ -128,18 +128,18 @@ pub struct Frame {
     pub data: String,
 }
 
-/// Server-sent events as they come.
+/// A stream of server-sent events.
 pub struct Frames {
-    answer: Answer,
+    response: Response,
     bytes: Vec<u8>,
 }
 
 impl Frames {
-    pub fn new(answer: Answer) -> Self {
-        Self { answer, bytes: Vec::new() }
+    pub fn new(response: Response) -> Self {
+        Self { response, bytes: Vec::new() }
     }
 
-    /// The next event; nothing when the host has ended the stream in order.
+    /// The next event; `None` when the host has ended the stream.
     pub async fn next(&mut self) -> io::Result<Option<Frame>> {
         loop {
             while let Some(end) = self.bytes.windows(2).position(|pair| pair == b"\n\n") {
@@ -149,7 +149,7 @@ impl Frames {
                     return Ok(Some(frame));
                 }
             }
-            match self.answer.next_part().await? {
+            match self.response.next_part().await? {
                 Some(part) => self.bytes.extend(part),
                 None => return Ok(None),
             }

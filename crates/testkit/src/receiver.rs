@@ -1,6 +1,6 @@
-//! A tiny receiver of webhooks that answers as it is told.
+//! A webhook receiver with configurable responses.
 //!
-//! Invariant: a request is noted before it is answered, in the order of arrival.
+//! Invariant: a request is recorded before it is answered, in order of arrival.
 
 use serde_json::Value;
 use std::net::SocketAddr;
@@ -10,7 +10,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 
-/// One request as it came.
+/// A received request.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Received {
     pub delivery_id: String,
@@ -20,33 +20,33 @@ pub struct Received {
 
 const NO_CONTENT: &str = "HTTP/1.1 204 No Content\r\n\r\n";
 
-/// What the receiver does about a request that it has noted.
+/// The reaction to a recorded request.
 #[derive(Debug, Clone)]
 pub enum Reaction {
     Answer(u16),
-    /// Answers 204 once there is a permit.
+    /// Responds with 204 once there is a permit.
     Held(Arc<Semaphore>),
-    /// Answers 429 and asks for a pause of so many seconds.
+    /// Responds with 429 and `Retry-After` in seconds.
     Later(u64),
     Redirect(String),
-    /// Closes the connection without an answer.
+    /// Closes the connection without a response.
     Drop,
-    /// Keeps the connection open without an answer.
+    /// Keeps the connection open without a response.
     Hang,
 }
 
-/// Decides by the number of the request, from 0 on, and by what is in it.
+/// Decides by index and content of the request.
 type React = dyn Fn(usize, &Received) -> Reaction + Send + Sync;
 
 pub struct Receiver {
     address: SocketAddr,
     received: Arc<Mutex<Vec<Received>>>,
-    /// Ends with the receiver.
+    /// Stops with the receiver.
     _serving: JoinSet<()>,
 }
 
 impl Receiver {
-    /// Takes everything.
+    /// Accepts everything.
     pub async fn start() -> Self {
         Self::reacting(|_, _| Reaction::Answer(204)).await
     }
@@ -58,7 +58,7 @@ impl Receiver {
         Self::serving(listener, react)
     }
 
-    /// Receives at a socket of the caller's.
+    /// Receives on the caller's socket.
     pub fn serving(
         listener: TcpListener,
         react: impl Fn(usize, &Received) -> Reaction + Send + Sync + 'static,
@@ -74,7 +74,7 @@ impl Receiver {
         format!("http://{}/hook", self.address)
     }
 
-    /// Everything so far.
+    /// Everything received so far.
     pub fn received(&self) -> Vec<Received> {
         self.received.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
@@ -87,7 +87,7 @@ async fn serve(listener: TcpListener, received: Arc<Mutex<Vec<Received>>>, react
     }
 }
 
-/// Answers requests until the connection ends or makes no sense.
+/// Responds to requests until the connection ends or is invalid.
 async fn answer(stream: TcpStream, received: Arc<Mutex<Vec<Received>>>, react: Arc<React>) {
     let mut stream = BufReader::new(stream);
     while let Some(request) = read(&mut stream).await {
@@ -135,8 +135,8 @@ async fn read(stream: &mut BufReader<TcpStream>) -> Option<Received> {
         }
     }
     let header = |name: &str| {
-        let found = headers.iter().find(|(header, _)| header == name);
-        found.map(|(_, value)| value.clone())
+        let header = headers.iter().find(|(header, _)| header == name);
+        header.map(|(_, value)| value.clone())
     };
     let mut body = vec![0; header("content-length")?.parse().ok()?];
     stream.read_exact(&mut body).await.ok()?;

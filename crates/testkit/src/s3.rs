@@ -1,6 +1,6 @@
-//! A real S3-compatible server on a folder of its own; it checks signatures.
+//! A real S3-compatible server on its own folder; it checks signatures.
 //!
-//! Invariant: it runs on a thread of its own and ends with its handle; what it keeps is gone with it.
+//! Invariant: it runs on its own thread and ends with its handle; its data is removed with it.
 
 use hyper_util::rt::TokioIo;
 use s3s::auth::SimpleAuth;
@@ -47,38 +47,38 @@ impl S3Server {
         format!("http://{}", self.address)
     }
 
-    /// From now on connections are closed without an answer, or answered again.
+    /// Whether connections are closed without a response from now on.
     pub fn set_silent(&self, silent: bool) {
         self.silent.store(silent, Ordering::SeqCst);
     }
 
-    /// The objects of the bucket as files, the server's own notes left out.
+    /// The objects of the bucket as files, without the server's metadata.
     pub fn objects(&self) -> Vec<PathBuf> {
-        let mut found = Vec::new();
-        collect(&self.folder.path().join(BUCKET), &mut found);
-        found.sort();
-        found
+        let mut files = Vec::new();
+        collect(&self.folder.path().join(BUCKET), &mut files);
+        files.sort();
+        files
     }
 
-    /// Files that hold parts of uploads which were neither completed nor taken back.
+    /// Files of uploads that were neither completed nor aborted.
     pub fn parts(&self) -> Vec<PathBuf> {
-        let mut found = Vec::new();
-        collect(self.folder.path(), &mut found);
+        let mut files = Vec::new();
+        collect(self.folder.path(), &mut files);
         let is_part = |path: &PathBuf| {
             let name = path.file_name().map(|name| name.to_string_lossy().into_owned());
             name.is_some_and(|name| name.contains(".upload_id-"))
         };
-        found.retain(is_part);
-        found
+        files.retain(is_part);
+        files
     }
 }
 
-fn collect(folder: &Path, found: &mut Vec<PathBuf>) {
+fn collect(folder: &Path, files: &mut Vec<PathBuf>) {
     let Ok(entries) = std::fs::read_dir(folder) else { return };
     for entry in entries.flatten() {
         match entry.file_type() {
-            Ok(kind) if kind.is_dir() => collect(&entry.path(), found),
-            _ => found.push(entry.path()),
+            Ok(kind) if kind.is_dir() => collect(&entry.path(), files),
+            _ => files.push(entry.path()),
         }
     }
 }
@@ -104,7 +104,7 @@ fn serve(
             }
             let service = service.clone();
             connections.spawn(async move {
-                // A request at a time, so that a silent server is noticed by the next one.
+                // One request per connection, so that the next request notices a silent server.
                 let mut builder = hyper::server::conn::http1::Builder::new();
                 let served =
                     builder.keep_alive(false).serve_connection(TokioIo::new(socket), service);

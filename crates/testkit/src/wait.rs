@@ -1,24 +1,24 @@
-//! Waiting for something that will be true soon.
+//! Waits for a condition.
 //!
-//! Invariant: a wait has a deadline, and missing it is a panic that names what was waited for.
+//! Invariant: a wait has a deadline, and missing it is a panic that names the condition.
 
 use std::time::{Duration, Instant};
 
-/// Between two looks.
+/// Poll interval.
 pub const PAUSE: Duration = Duration::from_millis(5);
 
-/// Looks until there is something to see.
+/// Polls until there is a value.
 pub async fn wait_for<T>(
     what: &str,
     patience: Duration,
-    mut look: impl AsyncFnMut() -> Option<T>,
+    mut poll: impl AsyncFnMut() -> Option<T>,
 ) -> T {
-    let patience_ends = Instant::now() + patience;
+    let deadline = Instant::now() + patience;
     loop {
-        if let Some(found) = look().await {
-            return found;
+        if let Some(value) = poll().await {
+            return value;
         }
-        assert!(Instant::now() < patience_ends, "not within {patience:?}: {what}");
+        assert!(Instant::now() < deadline, "not within {patience:?}: {what}");
         tokio::time::sleep(PAUSE).await;
     }
 }

@@ -1,6 +1,6 @@
-//! The modes in which echo behaves: it answers, however slowly or hugely.
+//! Modes that follow the protocol: they reply, however slow or large the reply.
 //!
-//! Invariant: the deltas of an answer joined are its `message.completed`.
+//! Invariant: the concatenated deltas of a reply are its `message.completed`.
 
 use crate::options::{HugeForm, Options, Style};
 use greenroom_sdk::{RunCtx, RunFailure, RunResult};

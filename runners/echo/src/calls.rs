@@ -1,6 +1,6 @@
-//! The mode that measures a host from inside a run: calls one after another, then many at once.
+//! The mode that measures a host from inside a run: sequential calls, then concurrent ones.
 //!
-//! Invariant: every call is awaited; what is told is what this side of the wire saw.
+//! Invariant: every call is awaited; times are measured on this side of the wire.
 
 use crate::options::Options;
 use greenroom_sdk::{AgentAPIError, RunCtx, RunFailure};
@@ -8,7 +8,7 @@ use serde_json::json;
 use std::time::{Duration, Instant};
 use tokio::task::JoinSet;
 
-/// Calls `state.get` `n` times one by one and `n` times with `at_once` calls open, and tells how long it took.
+/// Calls `state.get` `n` times sequentially and `n` times with `at_once` open calls, and reports the times.
 pub(crate) async fn calls(ctx: &RunCtx, options: &Options) -> Result<(), RunFailure> {
     let mut took = Vec::new();
     for _ in 0..options.n {
@@ -30,7 +30,7 @@ pub(crate) async fn calls(ctx: &RunCtx, options: &Options) -> Result<(), RunFail
     ctx.message(report.to_string()).await
 }
 
-/// Each of the callers has one call open at a time; gives the number of calls made.
+/// Each caller has one open call at a time; returns the number of calls.
 async fn at_once(ctx: &RunCtx, options: &Options) -> Result<u64, RunFailure> {
     let callers = options.at_once.max(1);
     let each = options.n / callers;

@@ -1,6 +1,6 @@
-//! The modes in which echo misbehaves, to see whether a host stands it.
+//! Modes that violate the protocol, to test a host.
 //!
-//! Invariant: each mode breaks one rule and keeps the others.
+//! Invariant: each mode violates one rule and follows the others.
 
 use crate::options::{CrashAt, Options};
 use greenroom_sdk::protocol::AgentRunResult;
@@ -8,10 +8,10 @@ use greenroom_sdk::{Object, RunCtx, RunFailure, RunResult};
 use serde_json::{Value, json};
 use std::time::Duration;
 
-/// The exit code of a crash that was asked for.
+/// The exit code of a requested crash.
 const CRASH_EXIT_CODE: i32 = 3;
 
-/// Goes on to its end, cancelled or not.
+/// Ignores cancellation.
 pub(crate) async fn stubborn(ctx: &RunCtx, options: &Options) -> Result<(), RunFailure> {
     let mut answer = String::new();
     for number in 1..=options.n {
@@ -28,7 +28,7 @@ pub(crate) async fn stubborn(ctx: &RunCtx, options: &Options) -> Result<(), RunF
     Ok(())
 }
 
-/// Takes the whole process down.
+/// Crashes the whole process.
 pub(crate) async fn crash(ctx: &RunCtx, options: &Options) -> Result<(), RunFailure> {
     if options.at == CrashAt::Middle {
         ctx.delta("about to crash").await?;
@@ -37,7 +37,7 @@ pub(crate) async fn crash(ctx: &RunCtx, options: &Options) -> Result<(), RunFail
     std::process::exit(CRASH_EXIT_CODE)
 }
 
-/// Never answers; with `block` it takes the process's only thread with it.
+/// Never replies; with `block` it also blocks the process's only thread.
 pub(crate) async fn hang(ctx: &RunCtx, options: &Options) -> Result<(), RunFailure> {
     if options.block {
         loop {
@@ -59,7 +59,7 @@ pub(crate) async fn unknown(ctx: &RunCtx, text: &str) -> Result<(), RunFailure> 
     ctx.message(text).await
 }
 
-/// The runner's own numbers: 1, 1 again, 2, then 5; `one two three ` is what should be seen.
+/// The runner's own sequence numbers: 1, 1 again, 2, then 5; `one two three ` should be visible.
 pub(crate) async fn sequence(ctx: &RunCtx) -> Result<(), RunFailure> {
     for (sequence, content) in [(1, "one "), (1, "one "), (2, "two "), (5, "three ")] {
         let chunk = json!({ "chunk": { "role": "assistant", "content": content } });
@@ -75,7 +75,7 @@ pub(crate) async fn sequence(ctx: &RunCtx) -> Result<(), RunFailure> {
     ctx.unchecked().result(&completed).await
 }
 
-/// Speaks for another run before it answers its own.
+/// Sends a result for another run first.
 pub(crate) async fn wrong_run(
     ctx: &RunCtx,
     options: &Options,
@@ -90,7 +90,7 @@ pub(crate) async fn wrong_run(
     ctx.message(text).await
 }
 
-/// Goes on speaking after its end, a second end included.
+/// Sends results after its terminal result, including a second one.
 pub(crate) async fn after_terminal(ctx: &RunCtx, text: &str) -> Result<(), RunFailure> {
     ctx.message(text).await?;
     ctx.emit(RunResult::completed("stop")).await?;
@@ -100,7 +100,7 @@ pub(crate) async fn after_terminal(ctx: &RunCtx, text: &str) -> Result<(), RunFa
     ctx.unchecked().result(&result(ctx, "run.failed", failed)).await
 }
 
-/// A line that is neither JSON nor UTF-8, then the answer as if nothing had been.
+/// Sends a line that is neither JSON nor UTF-8, then the reply.
 pub(crate) async fn garbage(ctx: &RunCtx, text: &str) -> Result<(), RunFailure> {
     ctx.unchecked().line(b"this is \xff\xfe not JSON").await?;
     ctx.message(text).await

@@ -1,6 +1,6 @@
-//! Echo: the smallest real runner. It answers with what it was told, and misbehaves on request.
+//! Echo: the smallest real runner. It repeats the message, and violates the protocol on request.
 //!
-//! Invariant: it misbehaves only when the agent's config says so; a sender alone cannot make it.
+//! Invariant: it misbehaves only if the agent's config allows it; a sender alone cannot cause it.
 
 mod answer;
 mod calls;
@@ -17,13 +17,13 @@ use std::time::Duration;
 pub fn plugin() -> Plugin {
     Plugin::new("greenroom", "echo")
         .version(env!("CARGO_PKG_VERSION"))
-        // The stubborn mode would not be stubborn if the SDK ended it.
+        // Otherwise the SDK would end the stubborn mode.
         .cancel_grace(Duration::MAX)
         .threads(1)
         .runner(Echo)
 }
 
-/// Serves the plugin until its host is done with it.
+/// Serves the plugin until its host ends the connection.
 pub fn main() -> ExitCode {
     greenroom_sdk::serve(plugin())
 }

@@ -1,13 +1,13 @@
-//! What echo says about itself, and the form of its config in English and Chinese.
+//! The manifest of echo, with its config form in English and Chinese.
 
 use greenroom_sdk::{ConfigItem, Manifest, StorageArea, en_zh};
 
 pub(crate) fn manifest() -> Manifest {
     let described = Manifest::new("default").label(en_zh("Echo", "回声")).description(en_zh(
-        "Answers with what it was told; further modes are for tests and demonstrations",
+        "Repeats the message; further modes are for tests and demonstrations",
         "原样复述收到的内容;其余模式用于测试和演示",
     ));
-    // State, for the modes that keep and read it.
+    // For the modes that use state.
     let described = described.storage(&[StorageArea::Plugin]);
     items().into_iter().fold(described, Manifest::config)
 }
@@ -15,7 +15,7 @@ pub(crate) fn manifest() -> Manifest {
 fn items() -> [ConfigItem; 16] {
     [
         ConfigItem::select("style", en_zh("Style", "风格"))
-            .option("plain", en_zh("The same words", "原样复述"))
+            .option("plain", en_zh("Repeat the text", "原样复述"))
             .option("assistant", en_zh("Friendly", "友好"))
             .default("plain"),
         mode(),
@@ -27,10 +27,10 @@ fn items() -> [ConfigItem; 16] {
             .default(false),
         ConfigItem::integer("n", en_zh("Number of pieces", "片段数")).default(10),
         ConfigItem::integer("at_once", en_zh("Calls open at once", "并发调用数")).default(32),
-        ConfigItem::integer("delay_ms", en_zh("Pause in milliseconds", "间隔(毫秒)")).default(0),
+        ConfigItem::integer("delay_ms", en_zh("Delay in milliseconds", "间隔(毫秒)")).default(0),
         ConfigItem::text("code", en_zh("Code of the failure", "失败代码")).default("echo.failed"),
         ConfigItem::text("message", en_zh("Message of the failure", "失败信息"))
-            .default("failed as asked"),
+            .default("failed as requested"),
         ConfigItem::boolean("retryable", en_zh("Failure may be retried", "失败可重试"))
             .default(false),
         ConfigItem::select("at", en_zh("Moment of the crash", "崩溃时刻"))
@@ -50,7 +50,7 @@ fn items() -> [ConfigItem; 16] {
             .option("binding", en_zh("Binding", "绑定"))
             .default("conversation"),
         ConfigItem::text("key", en_zh("Key of the state", "状态键")).default("echo.last"),
-        ConfigItem::boolean("block", en_zh("Hang with the whole process", "连同进程一起挂起"))
+        ConfigItem::boolean("block", en_zh("Block the whole process", "连同进程一起挂起"))
             .default(false),
         ConfigItem::text("run_id", en_zh("The other run", "另一次运行")).default("another-run"),
     ]
@@ -73,8 +73,8 @@ fn mode() -> ConfigItem {
         ("no_terminal", "End without a terminal", "无终止结果"),
         ("unknown", "Unknown result type", "未知结果类型"),
         ("sequence", "Wrong numbers", "错误的序号"),
-        ("wrong_run", "Speak for another run", "冒充其他运行"),
-        ("after_terminal", "Speak after the end", "终止后继续输出"),
+        ("wrong_run", "Send a result for another run", "冒充其他运行"),
+        ("after_terminal", "Send results after the end", "终止后继续输出"),
         ("garbage", "A line that is not JSON", "非 JSON 的行"),
     ];
     let item = ConfigItem::select("mode", en_zh("Mode", "模式")).default("echo");

@@ -1,4 +1,4 @@
-//! What a run of echo shall do: the agent's config, and the first words of the text where that is allowed.
+//! Options of a run: the agent's config, and the first words of the text if allowed.
 //!
 //! Invariant: the text chooses a mode only when the config says `modes = true`.
 
@@ -81,7 +81,7 @@ impl Default for Options {
             at_once: 32,
             delay_ms: 0,
             code: "echo.failed".to_owned(),
-            message: "failed as asked".to_owned(),
+            message: "failed as requested".to_owned(),
             retryable: false,
             at: CrashAt::Middle,
             megabytes: 1,
@@ -112,13 +112,13 @@ impl Request {
     pub(crate) fn of(ctx: &RunCtx) -> Result<Self, RunFailure> {
         let options = read(ctx.config.clone())?;
         match ctx.text().strip_prefix('/') {
-            Some(command) if options.modes => Self::commanded(ctx.config.clone(), command),
+            Some(command) if options.modes => Self::from_command(ctx.config.clone(), command),
             _ => Ok(Self { mode: options.mode, options, text: ctx.text().to_owned() }),
         }
     }
 
     /// `/MODE key=value … text`: the words before the first without `=` are options.
-    fn commanded(mut config: Object, command: &str) -> Result<Self, RunFailure> {
+    fn from_command(mut config: Object, command: &str) -> Result<Self, RunFailure> {
         let (mode, mut rest) = command.split_once(' ').unwrap_or((command, ""));
         config.insert("mode".to_owned(), mode.into());
         while let Some((word, after)) = rest.split_once(' ').or(Some((rest, "")))
@@ -135,6 +135,6 @@ impl Request {
 
 fn read(config: Object) -> Result<Options, RunFailure> {
     serde_json::from_value(Value::Object(config)).map_err(|error| {
-        RunFailure::new("echo.invalid_config", format!("the config of echo is not valid: {error}"))
+        RunFailure::new("echo.invalid_config", format!("invalid config of echo: {error}"))
     })
 }

@@ -228,7 +228,7 @@ fn slow_and_hang_honour_a_cancellation_and_stubborn_does_not() {
 }
 
 #[test]
-fn the_mode_calls_asks_for_state_one_by_one_then_at_once_and_tells_how_long_it_took() {
+fn the_mode_calls_reports_times_of_sequential_and_concurrent_calls() {
     let mut echo = Echo::start();
     echo.send(run_agent("r1", "", json!({ "mode": "calls", "n": 6, "at_once": 3 })));
     let mut params = Vec::new();
@@ -244,9 +244,12 @@ fn the_mode_calls_asks_for_state_one_by_one_then_at_once_and_tells_how_long_it_t
     let asked = json!({ "run_id": "r1", "scope": "conversation", "key": "echo.last" });
     assert_eq!(params, vec![asked; 12]);
     let text = message["params"]["data"]["message"]["content"].as_str().unwrap();
-    let told: Value = serde_json::from_str(text).unwrap();
-    assert_eq!((&told["calls"], &told["at_once"]), (&json!(6), &json!(3)));
-    assert!(told["p50_us"].as_f64() > Some(0.0) && told["per_s"].as_f64() > Some(0.0), "{told}");
+    let output: Value = serde_json::from_str(text).unwrap();
+    assert_eq!((&output["calls"], &output["at_once"]), (&json!(6), &json!(3)));
+    assert!(
+        output["p50_us"].as_f64() > Some(0.0) && output["per_s"].as_f64() > Some(0.0),
+        "{output}"
+    );
 }
 
 #[test]

@@ -1,7 +1,7 @@
-//! The loop: ask the model, carry out what it asks for, ask again, answer.
+//! The loop: request the model, execute its tool calls, repeat, reply.
 //!
-//! Invariant: a run has one terminal. Every call of the model has its result before the model is asked again;
-//! after the last round of tools the model is asked once more, without tools.
+//! Invariant: a run has one terminal result. Every tool call has its result before the next request; after the last
+//! round of tools the model is requested once more, without tools.
 
 use crate::commands;
 use crate::config::Config;
@@ -18,13 +18,12 @@ use greenroom_sdk::{Message, Object, RunCtx, RunFailure, RunResult, SteeringItem
 use std::collections::HashSet;
 use std::time::Duration;
 
-/// Where the loop stands.
 enum State {
-    /// The model is to be asked.
+    /// Request the model.
     Ask,
-    /// The model wants tools.
+    /// Execute the model's tool calls.
     Act(Turn),
-    /// The model has answered.
+    /// Send the model's answer.
     Answer(Turn),
 }
 
@@ -37,41 +36,41 @@ struct Agent<'a> {
     context: Context,
     limits: Limits,
     steering: Steering<'a>,
-    /// The ids of the calls of each turn so far; none in one that has answered before the last.
+    /// Call ids of each turn so far; empty for an answer before the last.
     rounds: Vec<Vec<String>>,
-    /// The arguments of calls that never reach the host: nobody else keeps them.
+    /// Arguments of calls that never reach the host, which therefore does not store them.
     own_arguments: Object,
-    /// The events that joined the run, and behind how many turns.
+    /// Events that joined the run, and after how many turns.
     steered: Object,
     call_ids: HashSet<String>,
     citations: Vec<Value>,
-    /// The last answer was empty.
+    /// The last response was empty.
     was_empty: bool,
 }
 
-/// Answers the run's event.
 pub(crate) async fn run(ctx: &RunCtx) -> Result<(), RunFailure> {
-    let config = Config::of(ctx)?;
+    let config = Config::load(ctx)?;
     if config.commands && commands::run(ctx, &config).await? {
         return Ok(());
     }
     let limits = Limits::new(&config, Texts::for_text(ctx.text()));
     let (left, time_is_up) = (limits.time_left(), limits.time_is_up());
-    let begun = within(left, Agent::begin(ctx, &config, limits)).await;
-    begun.unwrap_or(Err(time_is_up))?.run().await
+    let agent = within(left, Agent::start(ctx, &config, limits)).await;
+    agent.unwrap_or(Err(time_is_up))?.run().await
 }
 
 impl<'a> Agent<'a> {
-    async fn begin(
+    async fn start(
         ctx: &'a RunCtx,
         config: &'a Config,
         mut limits: Limits,
     ) -> Result<Self, RunFailure> {
         let texts = Texts::for_text(ctx.text());
         let models = Models::choose(ctx, config)?;
-        let found = knowledge::gather(ctx, config).await?;
-        let (passages, citations) =
-            found.map_or_else(Default::default, |found| (vec![found.message], found.citations));
+        let retrieved = knowledge::gather(ctx, config).await?;
+        let (passages, citations) = retrieved.map_or_else(Default::default, |retrieved| {
+            (vec![retrieved.message], retrieved.citations)
+        });
         let mut context = Context::assemble(ctx, config, &models, passages).await?;
         context.compact(ctx, config, &models, &mut limits).await;
         Ok(Self {
@@ -118,32 +117,32 @@ impl<'a> Agent<'a> {
         self.limits.check()?;
         let joined = self.steering.take().await?;
         self.join(joined);
-        // Those for the question that is open: one that was answered has had its own.
+        // Only rounds of the open question count: an answered one had its own.
         let rounds = self.rounds.iter().rev().take_while(|calls| !calls.is_empty()).count();
         let may_call = rounds < self.config.max_tool_rounds as usize;
         let tools = if may_call { self.toolbox.offered().to_vec() } else { Vec::new() };
         let mut turn = loop {
-            // Anew for every model: the next one may take less.
+            // Built for every model: the next one may have a smaller window.
             let messages = self.context.request(self.ctx, &mut self.models).await?;
             let request = Request { messages, tools: &tools };
-            let asked = self.models.ask(&request, &mut self.limits);
-            match self.steering.watch(asked).await? {
+            let response = self.models.request(&request, &mut self.limits);
+            match self.steering.watch(response).await? {
                 Ok(turn) => break turn,
-                Err(broken) => self.models.fall_back(broken)?,
+                Err(failed) => self.models.fall_back(failed)?,
             }
         };
         self.ctx.set_usage(self.limits.usage().clone());
-        turn.distinguish(&mut self.call_ids);
+        turn.make_ids_unique(&mut self.call_ids);
         turn.limit_arguments();
-        turn.correct(|name| self.toolbox.meant(name));
+        turn.correct_names(|name| self.toolbox.resolve_name(name));
         if turn.is_empty() && turn.finish_reason.as_deref() == Some("content_filter") {
             let model = &self.models.current().model_id;
-            return Err(RunFailure::new("model.refused", self.texts.refused(model)));
+            return Err(RunFailure::new("model.refused", self.texts.answer_filtered(model)));
         }
         if !may_call {
             turn.calls.clear();
             return match turn.is_empty() {
-                true => Err(RunFailure::new("loop.max_rounds", self.texts.rounds_used_up())),
+                true => Err(RunFailure::new("loop.max_rounds", self.texts.round_limit_reached())),
                 false => Ok(State::Answer(turn)),
             };
         }
@@ -158,43 +157,43 @@ impl<'a> Agent<'a> {
     }
 
     async fn act(&mut self, turn: Turn) -> Result<State, RunFailure> {
-        // What was said before the calls stands before them in the transcript.
+        // Text before the calls precedes them in the transcript.
         if !turn.text.trim().is_empty() {
             self.ctx.emit(RunResult::message(&turn.text)).await?;
         }
         self.rounds.push(turn.calls.iter().map(|call| call.id.clone()).collect());
         let granted = &self.ctx.resources.tools;
         let own =
-            turn.calls.iter().filter(|call| granted.iter().all(|had| had.tool_name != call.name));
+            turn.calls.iter().filter(|call| granted.iter().all(|tool| tool.tool_name != call.name));
         self.own_arguments.extend(own.map(|call| (call.id.clone(), call.args.clone())));
         self.context.push(turn.message());
-        let carried_out = self.toolbox.carry_out(&turn.calls, &mut self.limits);
-        for result in self.steering.watch(carried_out).await?? {
+        let results = self.toolbox.execute(&turn.calls, &mut self.limits);
+        for result in self.steering.watch(results).await?? {
             self.context.push(result);
         }
         Ok(State::Ask)
     }
 
-    /// Tells the answer. Messages that came during it are the next question, unless there is nothing left to
-    /// answer them with: then they get a run of their own.
+    /// Sends the answer. Messages that arrived during it are the next question, unless a limit is reached: then they get
+    /// their own run.
     async fn answer(&mut self, turn: Turn) -> Result<Option<State>, RunFailure> {
         let joined = match self.limits.check() {
             Ok(()) => self.steering.take().await?,
             Err(_) => Vec::new(),
         };
         if joined.is_empty() {
-            self.tell(&turn).await?;
+            self.send_answer(&turn).await?;
             return self.end(&turn).await.map(|()| None);
         }
         self.rounds.push(Vec::new());
         self.context.push(turn.message());
         self.join(joined);
-        self.tell(&turn).await?;
+        self.send_answer(&turn).await?;
         self.was_empty = false;
         Ok(Some(State::Ask))
     }
 
-    /// A run whose answer is not whole ends with the reason; any other ends by itself.
+    /// A truncated or filtered answer ends with that reason.
     async fn end(&self, turn: &Turn) -> Result<(), RunFailure> {
         match turn.finish_reason.as_deref() {
             Some(reason @ ("length" | "content_filter")) => {
@@ -205,13 +204,13 @@ impl<'a> Agent<'a> {
         }
     }
 
-    async fn tell(&self, turn: &Turn) -> Result<(), RunFailure> {
+    async fn send_answer(&self, turn: &Turn) -> Result<(), RunFailure> {
         let mut metadata = Object::new();
         if !self.rounds.is_empty() {
             metadata.insert("rounds".to_owned(), json!(self.rounds));
         }
-        let told = [("arguments", &self.own_arguments), ("steered", &self.steered)];
-        for (key, value) in told.into_iter().filter(|(_, value)| !value.is_empty()) {
+        let fields = [("arguments", &self.own_arguments), ("steered", &self.steered)];
+        for (key, value) in fields.into_iter().filter(|(_, value)| !value.is_empty()) {
             metadata.insert(key.to_owned(), Value::Object(value.clone()));
         }
         let citations = knowledge::cited(&turn.text, &self.citations);
@@ -229,7 +228,7 @@ impl<'a> Agent<'a> {
         self.ctx.emit(RunResult::message_of(message)).await
     }
 
-    /// Messages that came meanwhile are part of the question from here on.
+    /// Messages that arrived meanwhile become part of the question.
     fn join(&mut self, items: Vec<SteeringItem>) {
         for item in items {
             self.context.push(event::steered(&item, self.config));
@@ -238,7 +237,7 @@ impl<'a> Agent<'a> {
     }
 }
 
-/// The future's output; `None` when the time is up before.
+/// The future's output; `None` after a timeout.
 async fn within<T>(left: Option<Duration>, future: impl Future<Output = T>) -> Option<T> {
     match left {
         Some(left) => tokio::time::timeout(left, future).await.ok(),

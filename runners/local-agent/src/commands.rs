@@ -1,8 +1,8 @@
-//! Slash commands: what a user calls by name, past the model (seed 002 §1).
+//! Slash commands: tools that a user calls by name, bypassing the model (seed 002 §1).
 //!
-//! Invariant: a command is answered without the model, also when it fails, and a tool that it calls passes the
-//! same checks and leaves the same records as one that the model calls, with the authority `user`. Text that
-//! begins with `/` and names nothing is a text like any other.
+//! Invariant: a command is answered without the model, also when it fails. A tool that it calls passes the same checks
+//! and leaves the same records as a call of the model, with the authority `user`. Text that starts with `/` and names
+//! nothing is ordinary text.
 
 mod arguments;
 mod catalogue;
@@ -15,29 +15,28 @@ mod sentence;
 
 use crate::config::Config;
 use crate::texts::Texts;
-use catalogue::{Callable, Catalogue, Found};
+use catalogue::{Callable, Catalogue, Lookup};
 use greenroom_sdk::{
     ErrorCode, HistoryPageParams, Message, Object, RunCtx, RunFailure, RunResult, ToolAuthority,
     ToolCallParams, ToolCallResult, TranscriptItem, TranscriptRole, Value, json,
 };
 use line::{Line, SLASHES};
-use own::Asked;
+use own::OwnCall;
 
-/// The kind of a command that the agent itself carries out.
+/// The kind of the agent's own commands.
 const OWN: &str = "own";
-/// Items of the conversation that are looked at to learn its language.
+/// Items of the conversation that are read to detect its language.
 const ITEMS_FOR_LANGUAGE: u32 = 20;
 
-/// Words behind a command from which on they are somebody's language, and not a name.
-const WORDS_THAT_TELL: usize = 2;
+/// Number of words after a command that identify a language rather than a name.
+const LANGUAGE_WORDS_MIN: usize = 2;
 
-/// What a command is answered with.
 struct Reply {
     text: String,
     is_failure: bool,
 }
 
-/// Who carries a command out: the agent itself, or a tool.
+/// Who executes a command: the agent itself, or a tool.
 #[derive(Debug, Clone, Copy)]
 enum Kind {
     Own,
@@ -54,27 +53,27 @@ impl Reply {
     }
 }
 
-/// Carries out the command that the run's event is. False: it is none, and the model is to answer.
+/// Executes the command in the run's event. False if it is not a command.
 pub(crate) async fn run(ctx: &RunCtx, config: &Config) -> Result<bool, RunFailure> {
-    let is_said = ctx.event.event_type == "message.received";
-    let Some(line) = Line::of(ctx.text()).filter(|_| is_said) else { return Ok(false) };
+    let is_message = ctx.event.event_type == "message.received";
+    let Some(line) = Line::parse(ctx.text()).filter(|_| is_message) else { return Ok(false) };
     let texts = language(ctx).await;
-    let catalogue = Catalogue::of(&ctx.resources.tools);
+    let catalogue = Catalogue::new(&ctx.resources.tools);
     let (kind, name, reply) = match own::Own::named(line.name) {
         Some(own) => {
-            let reply = own.carry_out(ctx, config, Asked { line, catalogue, texts }).await?;
+            let reply = own.execute(ctx, config, OwnCall { line, catalogue, texts }).await?;
             (Kind::Own, own.name().to_owned(), reply)
         }
         None => match catalogue.find(line.name) {
-            Found::Nothing => return Ok(false),
-            Found::Several(several) => {
-                let text = help::which(line.name, &several, texts);
+            Lookup::Nothing => return Ok(false),
+            Lookup::Several(several) => {
+                let text = help::ambiguous(line.name, &several, texts);
                 (Kind::Own, line.name.to_owned(), Reply::failed(text))
             }
-            Found::One(one) => {
+            Lookup::One(one) => {
                 let name = one.name.clone();
                 let catalogue = catalogue.with_contracts(ctx).await;
-                let Found::One(callable) = catalogue.find(&name) else { return Ok(false) };
+                let Lookup::One(callable) = catalogue.find(&name) else { return Ok(false) };
                 (Kind::Tool, name, call(ctx, callable, line.rest, texts).await?)
             }
         },
@@ -83,63 +82,63 @@ pub(crate) async fn run(ctx: &RunCtx, config: &Config) -> Result<bool, RunFailur
     Ok(true)
 }
 
-/// Whether a message that arrives during a run asks for its end.
+/// Whether a message during a run requests its cancellation.
 pub(crate) fn is_cancel(text: &str, config: &Config) -> bool {
-    let line = Line::of(text).filter(|_| config.commands);
+    let line = Line::parse(text).filter(|_| config.commands);
     line.is_some_and(|line| own::Own::named(line.name) == Some(own::Own::Cancel))
 }
 
-/// Whether an item is an answer to a command of the agent's own: between it and the user, not the model's matter.
+/// Whether an item answers one of the agent's own commands, which the model does not see.
 pub(crate) fn is_aside(item: &TranscriptItem) -> bool {
     let command = item.metadata.get("command").filter(|_| item.role == TranscriptRole::Assistant);
     command.is_some_and(|command| command["kind"] == OWN)
 }
 
-/// A text as the model reads it: `//` stands for a `/` that begins no command.
+/// A text for the model: `//` is an escaped `/`.
 pub(crate) fn unescaped<'t>(text: &'t str, config: &Config) -> &'t str {
     let escaped = text.strip_prefix(SLASHES).filter(|rest| rest.starts_with(SLASHES));
     escaped.filter(|_| config.commands).unwrap_or(text)
 }
 
-/// The language of what was typed; where that tells nothing, the host's, else that of the conversation.
+/// The language of the text; if undetermined the host's, else that of the conversation.
 async fn language(ctx: &RunCtx) -> Texts {
-    match (tells(ctx.text()), ctx.runtime.locale.as_deref()) {
+    match (detect_language(ctx.text()), ctx.runtime.locale.as_deref()) {
         (Some(typed), _) => typed,
         (None, Some(locale)) if locale.starts_with("zh") => Texts::Chinese,
         (None, Some(_)) => Texts::English,
-        (None, None) => said_before(ctx).await.unwrap_or(Texts::English),
+        (None, None) => language_of_history(ctx).await.unwrap_or(Texts::English),
     }
 }
 
-/// The language of a text; numbers and pictures tell nothing. The names of commands, tools and arguments are the
-/// same for everybody, so behind a command it takes Chinese, or several words, to tell.
-fn tells(text: &str) -> Option<Texts> {
+/// The language of a text; `None` for numbers and images. Names of commands, tools and arguments are the same in all
+/// languages, so after a command only Chinese, or several words, identify a language.
+fn detect_language(text: &str) -> Option<Texts> {
     let is_letter = |c: char| c.is_alphabetic();
     if Texts::for_text(text) == Texts::Chinese {
         return Some(Texts::Chinese);
     }
-    let Some(line) = Line::of(text) else {
+    let Some(line) = Line::parse(text) else {
         return text.contains(is_letter).then_some(Texts::English);
     };
     let is_word = |word: &&str| {
         word.trim_end_matches(['.', ',', '?', '!']).chars().all(|c| is_letter(c) || c == '\'')
     };
     let words = line.rest.split_whitespace().filter(is_word).count();
-    (words >= WORDS_THAT_TELL).then_some(Texts::English)
+    (words >= LANGUAGE_WORDS_MIN).then_some(Texts::English)
 }
 
-/// The language of what the user said last that tells one.
-async fn said_before(ctx: &RunCtx) -> Option<Texts> {
+/// The language of the last user message that identifies one.
+async fn language_of_history(ctx: &RunCtx) -> Option<Texts> {
     if !ctx.context.has_history_before || !ctx.context.available_apis.history_page {
         return None;
     }
-    let asked = HistoryPageParams { limit: ITEMS_FOR_LANGUAGE, ..HistoryPageParams::default() };
-    let page = ctx.history().page(asked).await.ok()?;
-    let said = page.items.into_iter().rev().filter(|item| item.role == TranscriptRole::User);
-    said.filter_map(|item| item.text).find_map(|text| tells(&text))
+    let params = HistoryPageParams { limit: ITEMS_FOR_LANGUAGE, ..HistoryPageParams::default() };
+    let page = ctx.history().page(params).await.ok()?;
+    let messages = page.items.into_iter().rev().filter(|item| item.role == TranscriptRole::User);
+    messages.filter_map(|item| item.text).find_map(|text| detect_language(&text))
 }
 
-/// The command's name and outcome stand beside the answer, for whoever reads the transcript.
+/// The message metadata contains the command's name and status.
 fn message(kind: Kind, name: &str, reply: Reply) -> Message {
     let status = if reply.is_failure { "failure" } else { "success" };
     let kind = match kind {
@@ -168,7 +167,7 @@ async fn call(
     };
     let missing = callable.schema.missing(&arguments);
     let (tool, parameters) = callable.call(arguments);
-    // One command per run; a second attempt of the run makes the same call and does not act twice.
+    // One command per run; a retried run repeats the same call id and does not act twice.
     let id = format!("cmd_{}", ctx.run_id.rsplit('_').next().unwrap_or(&ctx.run_id));
     ctx.emit(RunResult::tool_started(&id, tool, parameters.clone())).await?;
     let params = ToolCallParams {
@@ -176,14 +175,14 @@ async fn call(
         authority: ToolAuthority::User,
         ..ToolCallParams::new(tool, parameters)
     };
-    let answered = ctx.tools().call_with(params).await;
-    // A run that is over has nobody to tell.
+    let outcome = ctx.tools().call_with(params).await;
+    // A cancelled run sends nothing.
     if ctx.is_cancelled() {
         return Err(RunFailure::cancelled());
     }
-    let (is_refused, error) = match answered {
+    let (is_rejected, error) = match outcome {
         Ok(ToolCallResult { result, error: None, .. }) => {
-            let text = sentence::of(&result, texts);
+            let text = sentence::from_result(&result, texts);
             let text = text.unwrap_or_else(|| readable::result(&result, texts));
             let text = readable::cut(text, texts);
             ctx.emit(RunResult::tool_completed(&id, tool, result)).await?;
@@ -191,14 +190,14 @@ async fn call(
         }
         Ok(ToolCallResult { error: Some(error), .. }) => (false, error),
         Err(error) => {
-            let told = json!({"code": error.code, "message": error.message});
-            (error.code != ErrorCode::InvalidArgument, told)
+            let error_value = json!({"code": error.code, "message": error.message});
+            (error.code != ErrorCode::InvalidArgument, error_value)
         }
     };
     let why = reason(&error);
     ctx.emit(RunResult::tool_failed(&id, tool, error)).await?;
-    Ok(Reply::failed(match is_refused {
-        true => help::refused(callable, &why, texts),
+    Ok(Reply::failed(match is_rejected {
+        true => help::rejected(callable, &why, texts),
         false => help::failed(callable, &help::with_missing(why, &missing, texts), texts),
     }))
 }
@@ -218,7 +217,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn two_slashes_are_one_for_the_model_where_commands_are_on() {
+    fn an_escaped_slash_is_unescaped_if_commands_are_on() {
         let on = Config::default();
         let off = Config { commands: false, ..Config::default() };
         for (text, with, without) in [
@@ -233,7 +232,7 @@ mod tests {
     }
 
     #[test]
-    fn the_words_behind_a_command_tell_the_language_and_names_do_not() {
+    fn words_after_a_command_identify_the_language_and_names_do_not() {
         for (text, language) in [
             ("/tools remove an event", Some(Texts::English)),
             ("/note what's new?", Some(Texts::English)),
@@ -250,12 +249,12 @@ mod tests {
             ("/roll 6", None),
             ("👍 42", None),
         ] {
-            assert_eq!(tells(text), language, "{text}");
+            assert_eq!(detect_language(text), language, "{text}");
         }
     }
 
     #[test]
-    fn a_run_is_called_off_by_the_command_alone() {
+    fn only_the_command_cancels_a_run() {
         let on = Config::default();
         let off = Config { commands: false, ..Config::default() };
         for text in [" /cancel ", "/Cancel please", "／cancel", "/取消", "／取消 吧"] {

@@ -1,8 +1,7 @@
-//! What is kept of a conversation that no longer fits: a summary, and the place from which on it goes on.
+//! Compaction of a conversation that no longer fits: a summary, and where the history continues.
 //!
-//! Invariant: a checkpoint is written when the conversation was compacted or reset, and at no other time. One
-//! that is missing, of another conversation, unreadable or newer than we know is as good as none. Whatever
-//! fails here, the run goes on.
+//! Invariant: a checkpoint is written only when the conversation is compacted or reset. A checkpoint that is missing,
+//! of another conversation, unreadable or of a newer version is ignored. Errors here never fail the run.
 
 use crate::event::SUMMARY_TAG;
 use crate::history::Exchange;
@@ -18,19 +17,19 @@ const KEY: &str = "runner.compaction.checkpoint";
 const SCHEMA_VERSION: u64 = 1;
 /// Longest key of state.
 const KEY_BYTES_MAX: usize = 256;
-/// The words of a question around the record and the messages.
-const QUESTION_TOKENS: u64 = 48;
-/// Characters of one call's arguments, and of one result, that a summary is made from.
+/// Tokens of a request around the record and the messages.
+const REQUEST_TOKENS: u64 = 48;
+/// Characters of a call's arguments and of a result in the summary's input.
 const ARGS_CHARS: usize = 300;
 const RESULT_CHARS: usize = 1200;
-/// Characters of a message that are kept where no model summarises.
+/// Characters of a message in excerpts, which replace a summary if the model fails.
 const EXCERPT_CHARS: usize = 160;
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Checkpoint {
     schema_version: u64,
     pub(crate) summary: String,
-    /// The number of the last item that the summary stands for.
+    /// The sequence number of the last item that the summary covers.
     pub(crate) covers_until: i64,
     tokens_before: u64,
     created_at: String,
@@ -39,15 +38,15 @@ pub(crate) struct Checkpoint {
     thread_id: Option<String>,
 }
 
-/// What is to be compacted.
+/// What to compact.
 pub(crate) struct Work<'w> {
     pub(crate) before: Option<&'w Checkpoint>,
     pub(crate) exchanges: &'w [Exchange],
     pub(crate) covers_until: i64,
     pub(crate) tokens_before: u64,
-    /// What a request may have, this one too.
+    /// Token limit of a request.
     pub(crate) budget: u64,
-    /// What the run may have in all.
+    /// Limits of the run.
     pub(crate) limits: &'w mut Limits,
 }
 
@@ -64,7 +63,7 @@ impl Checkpoint {
         }
     }
 
-    /// The summary as the model is told it.
+    /// The summary as a message for the model.
     pub(crate) fn message(&self) -> Option<ModelMessage> {
         let summary = self.summary.trim();
         let text = format!("<{SUMMARY_TAG}>\n{}\n</{SUMMARY_TAG}>", crate::event::escape(summary));
@@ -72,7 +71,7 @@ impl Checkpoint {
     }
 }
 
-/// The conversation's checkpoint, if it has one that we understand.
+/// The conversation's checkpoint, if valid.
 pub(crate) async fn load(ctx: &RunCtx) -> Option<Checkpoint> {
     if !ctx.context.has_history_before {
         return None;
@@ -82,32 +81,32 @@ pub(crate) async fn load(ctx: &RunCtx) -> Option<Checkpoint> {
     let value = match ctx.state.conversation.get(&key) {
         Some(value) => value.clone(),
         None if !ctx.context.available_apis.state => return None,
-        // The snapshot holds only so much.
+        // The snapshot is limited in size.
         None => ctx.state().get(StateScope::Conversation, key).await.ok()?.value,
     };
-    let had = read(value, conversation(ctx), ctx.context.transcript_seq)?;
-    (had.thread_id.as_deref() == thread_id).then_some(had)
+    let checkpoint = parse(value, conversation(ctx), ctx.context.transcript_seq)?;
+    (checkpoint.thread_id.as_deref() == thread_id).then_some(checkpoint)
 }
 
-/// Forgets everything up to this run's own event.
+/// Discards everything up to this run's own event.
 pub(crate) async fn reset(ctx: &RunCtx) -> Result<(), greenroom_sdk::AgentAPIError> {
     let covers_until = ctx.context.transcript_seq.unwrap_or(0);
     store(ctx, &Checkpoint::new(ctx, String::new(), covers_until, 0)).await
 }
 
-/// Makes one summary of the earlier one and the exchanges, and keeps it.
+/// Summarizes the earlier summary and the exchanges, and stores the result.
 pub(crate) async fn compact(ctx: &RunCtx, models: &Models<'_>, work: Work<'_>) -> Checkpoint {
     let before = work.before.map(|before| before.summary.trim()).unwrap_or_default();
     let summary_max = (work.budget / 8).clamp(64, 2000);
-    // What else a question holds: the instructions, and the record so far.
-    let rest = tokens::of_text(&instructions(summary_max)) + summary_max * 2 + QUESTION_TOKENS;
+    // The rest of a request: instructions and the record so far.
+    let rest = tokens::of_text(&instructions(summary_max)) + summary_max * 2 + REQUEST_TOKENS;
     let parts = parts(work.exchanges, work.budget.saturating_sub(rest).max(work.budget / 8));
-    let summary = match summarised(models, work.limits, (before, &parts), summary_max).await {
+    let summary = match summarize(models, work.limits, (before, &parts), summary_max).await {
         Some(summary) => tokens::shorten(&summary, summary_max * 2),
         None => excerpts(before, work.exchanges, summary_max * 2),
     };
     let checkpoint = Checkpoint::new(ctx, summary, work.covers_until, work.tokens_before);
-    // One that cannot be kept serves this run alone; the next one makes it anew.
+    // If it cannot be stored, the next run compacts again.
     let _ = store(ctx, &checkpoint).await;
     checkpoint
 }
@@ -122,7 +121,7 @@ fn conversation(ctx: &RunCtx) -> &str {
     ctx.context.conversation_id.as_deref().unwrap_or_default()
 }
 
-/// A thread of a conversation is a conversation of its own here, as it is in what a run may read.
+/// Each thread of a conversation has its own checkpoint, because it has its own history.
 fn key(thread_id: Option<&str>) -> String {
     match thread_id {
         None => KEY.to_owned(),
@@ -131,8 +130,8 @@ fn key(thread_id: Option<&str>) -> String {
     }
 }
 
-/// A checkpoint that is ours, of this conversation, and from before this run's event.
-fn read(value: Value, conversation_id: &str, event_seq: Option<i64>) -> Option<Checkpoint> {
+/// A checkpoint of this version and conversation, from before this run's event.
+fn parse(value: Value, conversation_id: &str, event_seq: Option<i64>) -> Option<Checkpoint> {
     let checkpoint: Checkpoint = serde_json::from_value(value).ok()?;
     let is_ours = checkpoint.schema_version == SCHEMA_VERSION
         && checkpoint.conversation_id == conversation_id
@@ -141,8 +140,8 @@ fn read(value: Value, conversation_id: &str, event_seq: Option<i64>) -> Option<C
     is_ours.then_some(checkpoint)
 }
 
-/// The model's summary: part by part where it is too much for one question.
-async fn summarised(
+/// The model's summary, in several requests if it is too much for one.
+async fn summarize(
     models: &Models<'_>,
     limits: &mut Limits,
     (before, parts): (&str, &[String]),
@@ -152,7 +151,7 @@ async fn summarised(
     for part in parts {
         let messages = vec![
             ModelMessage::text(Role::System, instructions(tokens_max)),
-            ModelMessage::text(Role::User, question(&summary, part)),
+            ModelMessage::text(Role::User, summary_request(&summary, part)),
         ];
         let answer = models.text(messages, limits).await.ok()?;
         summary = Some(answer.trim()).filter(|answer| !answer.is_empty())?.to_owned();
@@ -174,7 +173,7 @@ fn instructions(tokens_max: u64) -> String {
     )
 }
 
-fn question(before: &str, messages: &str) -> String {
+fn summary_request(before: &str, messages: &str) -> String {
     let before = match before.is_empty() {
         true => String::new(),
         false => format!("Earlier record:\n{before}\n\n"),
@@ -182,12 +181,12 @@ fn question(before: &str, messages: &str) -> String {
     format!("{before}Messages:\n{messages}\n\nWrite the record of this conversation.")
 }
 
-/// The exchanges as text, in pieces that fit into a question each.
+/// The exchanges as text, in parts that fit into a request.
 fn parts(exchanges: &[Exchange], tokens_max: u64) -> Vec<String> {
     let mut parts: Vec<String> = Vec::new();
     let mut left = 0;
     for exchange in exchanges {
-        let text = tokens::shorten(&told(exchange), tokens_max);
+        let text = tokens::shorten(&transcript_text(exchange), tokens_max);
         let tokens = tokens::of_text(&text) + 1;
         match parts.last_mut().filter(|_| tokens <= left) {
             Some(part) => {
@@ -204,7 +203,7 @@ fn parts(exchanges: &[Exchange], tokens_max: u64) -> Vec<String> {
     parts
 }
 
-fn told(exchange: &Exchange) -> String {
+fn transcript_text(exchange: &Exchange) -> String {
     exchange.messages.iter().flat_map(lines).collect::<Vec<_>>().join("\n")
 }
 
@@ -217,7 +216,7 @@ fn lines(message: &ModelMessage) -> Vec<String> {
             vec![format!("Result of {name}: {}", head(&text, RESULT_CHARS))]
         }
         Role::Assistant => {
-            let said = (!text.is_empty()).then(|| format!("Assistant: {text}"));
+            let spoken = (!text.is_empty()).then(|| format!("Assistant: {text}"));
             let calls = message.tool_calls.iter().map(|call| {
                 format!(
                     "Assistant called {} {}",
@@ -225,26 +224,26 @@ fn lines(message: &ModelMessage) -> Vec<String> {
                     head(&call.args.to_string(), ARGS_CHARS)
                 )
             });
-            said.into_iter().chain(calls).collect()
+            spoken.into_iter().chain(calls).collect()
         }
     }
 }
 
-/// Without a model: the earlier record, and how each exchange began and ended, as much as there is room for.
+/// Without a model: the earlier record, and the first and last message of each exchange, as far as they fit.
 fn excerpts(before: &str, exchanges: &[Exchange], tokens_max: u64) -> String {
     let before = tokens::shorten(before, tokens_max / 2);
     let mut left = tokens_max.saturating_sub(tokens::of_text(&before));
     let mut newest_first = Vec::new();
     for exchange in exchanges.iter().rev() {
-        let asked = exchange.messages.first().map(text).unwrap_or_default();
+        let question = exchange.messages.first().map(text).unwrap_or_default();
         let is_answer =
             |message: &&ModelMessage| message.role == Role::Assistant && !text(message).is_empty();
         let answered = exchange.messages.iter().rfind(is_answer).map(text);
         let line = match answered {
             Some(answer) => {
-                format!("- {} → {}", head(&asked, EXCERPT_CHARS), head(&answer, EXCERPT_CHARS))
+                format!("- {} → {}", head(&question, EXCERPT_CHARS), head(&answer, EXCERPT_CHARS))
             }
-            None => format!("- {}", head(&asked, EXCERPT_CHARS)),
+            None => format!("- {}", head(&question, EXCERPT_CHARS)),
         };
         let tokens = tokens::of_text(&line) + 1;
         if tokens > left {
@@ -285,7 +284,7 @@ mod tests {
     }
 
     #[test]
-    fn only_a_checkpoint_of_ours_and_of_this_conversation_counts() {
+    fn only_a_valid_checkpoint_of_this_conversation_counts() {
         let ours = json!({"schema_version": 1, "summary": "s", "covers_until": 4, "tokens_before": 9,
             "created_at": "2026-01-01T00:00:00.000Z", "conversation_id": "c1"});
         let with = |key: &str, value: Value| {
@@ -293,7 +292,7 @@ mod tests {
             other[key] = value;
             other
         };
-        assert_eq!(read(ours.clone(), "c1", Some(5)).map(|had| had.covers_until), Some(4));
+        assert_eq!(parse(ours.clone(), "c1", Some(5)).map(|had| had.covers_until), Some(4));
         for other in [
             json!(null),
             json!("a text"),
@@ -304,12 +303,12 @@ mod tests {
             with("covers_until", "4".into()),
             with("covers_until", 5.into()),
         ] {
-            assert_eq!(read(other.clone(), "c1", Some(5)), None, "{other}");
+            assert_eq!(parse(other.clone(), "c1", Some(5)), None, "{other}");
         }
     }
 
     #[test]
-    fn every_thread_has_a_key_of_its_own_that_state_takes() {
+    fn every_thread_has_its_own_valid_key() {
         assert_eq!(key(None), KEY);
         assert_eq!(key(Some("t1")), format!("{KEY}.t1"));
         let (one, other) = ("x".repeat(300) + "1", "x".repeat(300) + "2");
@@ -331,7 +330,7 @@ mod tests {
     }
 
     #[test]
-    fn a_long_past_is_summarised_in_pieces_that_lose_nothing() {
+    fn a_long_history_is_summarized_in_complete_parts() {
         let exchanges: Vec<Exchange> =
             (0..10).map(|n| exchange(n, &format!("question {n}"), "yes")).collect();
         let parts = parts(&exchanges, 40);

@@ -1,7 +1,6 @@
-//! The agent's config, with defaults that work.
+//! The agent's config with defaults.
 //!
-//! Invariant: a key that does not exist and a value that cannot be used end the run at once with
-//! `config.invalid`, and the message names the keys.
+//! Invariant: unknown keys and invalid values fail the run with `config.invalid`, and the message names the keys.
 
 pub(crate) mod keys;
 
@@ -21,43 +20,43 @@ pub(crate) const KNOWLEDGE_TOP_K: u32 = 5;
 #[serde(default, deny_unknown_fields)]
 pub(crate) struct Config {
     pub(crate) prompt: String,
-    /// The first granted chat model when empty.
+    /// Default: the first granted chat model.
     pub(crate) model: String,
-    /// Asked in this order when the model cannot answer.
+    /// Tried in this order if the model fails.
     pub(crate) fallback_models: Vec<String>,
     pub(crate) temperature: Option<f64>,
     pub(crate) reasoning: Reasoning,
-    /// Handed to the provider with every request.
+    /// Passed to the provider with every request.
     pub(crate) options: Object,
     pub(crate) tool_calling: ToolCalling,
     pub(crate) max_tool_rounds: u32,
-    /// With more tools than these, those that fit the input are offered, and `search_tools`.
+    /// With more tools, only relevant ones and `search_tools` are offered.
     pub(crate) tools_in_prompt: usize,
-    /// The window of a model whose window the host does not know.
+    /// The context window of models for which the host knows none.
     pub(crate) context_tokens: u64,
-    /// The part of the window from which on the conversation is summarised.
+    /// The part of the window at which the conversation is compacted.
     pub(crate) compact_at_percent: u64,
-    /// None when 0, as with the next two.
+    /// 0 means no limit, as for the next two.
     pub(crate) max_tokens_per_run: u64,
     pub(crate) max_cost_usd: f64,
     pub(crate) max_seconds: u64,
-    /// How long a model may give no sign of life.
+    /// Idle timeout of a model.
     pub(crate) model_timeout_s: u64,
-    /// Passages of knowledge per run; none are looked for when 0.
+    /// Passages of knowledge per run; 0 disables retrieval.
     pub(crate) knowledge_top_k: u32,
-    /// The host's, else UTC, when empty.
+    /// Default: the host's, else UTC.
     pub(crate) timezone: String,
-    /// Whether a user's message begins with the user's name.
+    /// Whether user messages start with the sender's name.
     pub(crate) sender_names: bool,
-    /// Whether text that begins with `/` may be a command.
+    /// Whether text that starts with `/` may be a command.
     pub(crate) commands: bool,
 }
 
-/// How hard a model thinks before it answers.
+/// Reasoning effort.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum Reasoning {
-    /// As the provider has it.
+    /// The provider's default.
     #[default]
     Default,
     None,
@@ -66,15 +65,15 @@ pub(crate) enum Reasoning {
     High,
 }
 
-/// How the tools reach the model.
+/// How tools are offered to the model.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum ToolCalling {
-    /// As the model can.
+    /// By the model's capabilities.
     #[default]
     Auto,
     Native,
-    /// Written in the prompt, for models that know text alone.
+    /// In the prompt, for models without native tool calls.
     Prompted,
 }
 
@@ -105,22 +104,22 @@ impl Default for Config {
 }
 
 impl Config {
-    pub(crate) fn of(ctx: &RunCtx) -> Result<Self, RunFailure> {
+    pub(crate) fn load(ctx: &RunCtx) -> Result<Self, RunFailure> {
         let texts = Texts::for_text(ctx.text());
-        Self::read(&ctx.config, texts).map_err(|problem| RunFailure::new("config.invalid", problem))
+        Self::parse(&ctx.config, texts)
+            .map_err(|problem| RunFailure::new("config.invalid", problem))
     }
 
-    /// A null stands for the default: that is how a form writes an empty field. What is wrong is told in the
-    /// language of `texts`.
-    pub(crate) fn read(config: &Object, texts: Texts) -> Result<Self, String> {
+    /// Null means the default, because forms write null for an empty field. The error is in the language of `texts`.
+    pub(crate) fn parse(config: &Object, texts: Texts) -> Result<Self, String> {
         let given: Object = config.clone().into_iter().filter(|(_, v)| !v.is_null()).collect();
-        match keys::wrong(&given, texts) {
+        match keys::error(&given, texts) {
             None => serde_json::from_value(Value::Object(given)).map_err(|error| error.to_string()),
             Some(wrong) => Err(wrong),
         }
     }
 
-    /// What every request asks of the provider; the settings of their own stand over `options`.
+    /// Options of every request; the dedicated settings override `options`.
     pub(crate) fn model_options(&self) -> Object {
         let mut options = self.options.clone();
         if let Some(temperature) = self.temperature {
@@ -144,11 +143,11 @@ mod tests {
     use greenroom_sdk::json;
 
     fn read(config: Value) -> Result<Config, String> {
-        Config::read(config.as_object().expect("an object"), Texts::English)
+        Config::parse(config.as_object().expect("an object"), Texts::English)
     }
 
     #[test]
-    fn no_key_at_all_and_nulls_are_the_defaults() {
+    fn missing_keys_and_nulls_are_defaults() {
         for config in [json!({}), json!({"prompt": null, "temperature": null})] {
             let config = read(config).unwrap();
             assert_eq!(config.prompt, PROMPT);
@@ -160,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn settings_of_their_own_stand_over_the_options() {
+    fn dedicated_settings_override_options() {
         let config = read(json!({"temperature": 0.5, "reasoning": "low",
             "options": {"temperature": 1, "top_p": 0.9}}));
         let expected = json!({"temperature": 0.5, "top_p": 0.9, "reasoning": "low"});
@@ -168,10 +167,10 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_named() {
+    fn invalid_keys_are_named() {
         for (config, message) in [
-            (json!({"max_tool_rounds": "8"}), "`max_tool_rounds`: expected a whole number"),
-            (json!({"model": 7, "prompt": "p"}), "`model`: expected a text"),
+            (json!({"max_tool_rounds": "8"}), "`max_tool_rounds`: expected an integer"),
+            (json!({"model": 7, "prompt": "p"}), "`model`: expected a string"),
             (json!({"promt": "p"}), "unknown field `promt`: did you mean `prompt`?"),
             (json!({"reasoning": "wild"}), "`reasoning`: expected one of `default`, `none`"),
             (json!({"compact_at_percent": 100}), "`compact_at_percent`: expected 10 to 95"),
@@ -180,7 +179,7 @@ mod tests {
             (json!({"timezone": "Mars/Base"}), "`timezone`: expected the name of a time zone"),
         ] {
             let error = read(config).unwrap_err();
-            let expected = format!("the agent's config: {message}");
+            let expected = format!("invalid agent config: {message}");
             assert!(error.starts_with(&expected), "{error}");
         }
     }

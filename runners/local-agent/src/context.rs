@@ -1,13 +1,13 @@
-//! The working context of one run: what the model is told, within what it can take.
+//! The model context of one run, within the context window.
 //!
-//! Invariant: static parts come first, and a request begins with what the request before it was, unless
-//! something had to go. What goes, goes as whole exchanges, the oldest first; the run's own event always stays.
+//! Invariant: static parts come first, and a request starts with the previous request, unless something was dropped.
+//! Whole exchanges are dropped, oldest first; the run's own event always stays.
 
 use crate::compaction::{self, Checkpoint, Work};
 use crate::config::Config;
 use crate::history::{self, Exchange, Span};
 use crate::limits::Limits;
-use crate::media::{self, Shelf};
+use crate::media::{self, HiddenArtifacts};
 use crate::model::Models;
 use crate::{event, tokens};
 use greenroom_sdk::protocol::{ContentElement, MessageContent};
@@ -15,15 +15,14 @@ use greenroom_sdk::{ModelMessage, Role, RunCtx, RunFailure, Value};
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 
-/// The share of what is left for history that stays as it was said when the rest is summarised; a single
-/// exchange may take more.
+/// The share of the history budget that stays verbatim when the rest is summarized; a single exchange may take more.
 const KEPT_PERCENT: u64 = 40;
 const KEPT_ALONE_PERCENT: u64 = 60;
-/// How far a request is cut down that was too large: not every next one has to be cut again.
+/// An oversized request is cut to this share, so that not every following request must be cut again.
 const CUT_TO_PERCENT: u64 = 80;
-/// History is read up to this many times the budget.
+/// History is read up to this multiple of the budget.
 const READ_TIMES: u64 = 2;
-/// What a result of a tool is cut down to where there is no room for more.
+/// Length to which a tool result is truncated if there is no room.
 const RESULT_TOKENS: u64 = 120;
 
 pub(crate) struct Context {
@@ -33,10 +32,10 @@ pub(crate) struct Context {
     extra: Vec<ModelMessage>,
     event: ModelMessage,
     run: Vec<ModelMessage>,
-    shelf: Shelf,
-    /// What the tools of a request take.
+    artifacts: HiddenArtifacts,
+    /// Tokens of the tools in a request.
     tools_tokens: u64,
-    /// The first messages of a request, and how many tokens they are.
+    /// The number of leading messages that were counted, and their tokens.
     counted: Option<(usize, u64)>,
 }
 
@@ -57,7 +56,7 @@ impl Context {
         let exchanges = history::read(ctx, config, span).await?;
         let event = event::message(ctx, config);
         let past = exchanges.iter().rev().flat_map(|exchange| exchange.messages.iter().rev());
-        let shelf = Shelf::of(ctx, std::iter::once(&event).chain(past)).await;
+        let artifacts = HiddenArtifacts::find(ctx, std::iter::once(&event).chain(past)).await;
         Ok(Self {
             system: ModelMessage::text(Role::System, prompt(ctx, config)),
             checkpoint,
@@ -65,18 +64,18 @@ impl Context {
             extra,
             event,
             run: Vec::new(),
-            shelf,
+            artifacts,
             tools_tokens,
             counted: None,
         })
     }
 
-    /// What this run adds: the model's turns, results, messages that came meanwhile.
+    /// Adds a message of this run: the model's turns, results, messages that arrived meanwhile.
     pub(crate) fn push(&mut self, message: ModelMessage) {
         self.run.push(message);
     }
 
-    /// The next request, within what the model takes.
+    /// The next request, within the context window.
     pub(crate) async fn request(
         &mut self,
         _ctx: &RunCtx,
@@ -85,7 +84,7 @@ impl Context {
         let budget = budget(models, self.tools_tokens);
         let mut messages = self.messages(models);
         let mut size = self.size(models, &messages, budget).await;
-        // Estimates of parts are as far off as that of the whole.
+        // Estimates of parts deviate in the same proportion as the whole.
         while size > budget && self.cut(size, tokens::of_messages(&messages), budget) {
             messages = self.messages(models);
             size = self.size(models, &messages, budget).await;
@@ -93,7 +92,7 @@ impl Context {
         Ok(messages)
     }
 
-    /// Summarises all but the newest exchanges once they take too much.
+    /// Summarizes all but the newest exchanges if they take too much.
     pub(crate) async fn compact(
         &mut self,
         ctx: &RunCtx,
@@ -136,7 +135,7 @@ impl Context {
         self.counted = None;
     }
 
-    /// Everything in its order, as the model can take it.
+    /// All messages in order, in a form that the model supports.
     fn messages(&self, models: &Models<'_>) -> Vec<ModelMessage> {
         let summary = self.checkpoint.as_ref().and_then(Checkpoint::message);
         let past = self.exchanges.iter().flat_map(|exchange| &exchange.messages);
@@ -146,10 +145,10 @@ impl Context {
             .chain(&self.extra)
             .chain(std::iter::once(&self.event))
             .chain(&self.run);
-        all.map(|message| self.shelf.shown(message, models.current())).collect()
+        all.map(|message| self.artifacts.shown(message, models.current())).collect()
     }
 
-    /// How many tokens the messages are; counted only where the estimate is more than `enough`.
+    /// The tokens of the messages; counted only if the estimate exceeds `enough`.
     async fn size(&mut self, models: &Models<'_>, messages: &[ModelMessage], enough: u64) -> u64 {
         let estimate = tokens::of_messages(messages);
         let known = match self.counted {
@@ -167,15 +166,14 @@ impl Context {
         size
     }
 
-    /// Lets go of the oldest exchanges, else of long results, else of `extra`; false when there is nothing
-    /// left to let go of.
+    /// Drops the oldest exchanges, else truncates long results, else drops `extra`; false if nothing is left to drop.
     fn cut(&mut self, size: u64, estimate: u64, budget: u64) -> bool {
         let excess = size.saturating_sub(budget.saturating_mul(CUT_TO_PERCENT) / 100);
         let mut freed = 0;
         let mut is_cut = false;
         while freed < excess && !self.exchanges.is_empty() {
-            let gone = self.exchanges.remove(0);
-            freed += scaled(tokens::of_messages(&gone.messages), size, estimate);
+            let dropped = self.exchanges.remove(0);
+            freed += scaled(tokens::of_messages(&dropped.messages), size, estimate);
             is_cut = true;
         }
         let results = self.run.iter_mut().filter(|message| message.role == Role::Tool);
@@ -196,7 +194,7 @@ impl Context {
     }
 }
 
-/// What messages may take: the window without the tools and without room for the answer.
+/// Tokens for messages: the window minus tools and response.
 fn budget(models: &Models<'_>, tools_tokens: u64) -> u64 {
     let window = models.window();
     let known = models.current().metadata.get("max_output_tokens").and_then(Value::as_u64);
@@ -204,7 +202,7 @@ fn budget(models: &Models<'_>, tools_tokens: u64) -> u64 {
     window.saturating_sub(answer).saturating_sub(tools_tokens).max(window / 8)
 }
 
-/// The largest tools that one request may offer.
+/// Tokens of the largest tools that one request may offer.
 fn tools_tokens(ctx: &RunCtx, config: &Config) -> u64 {
     let mut sizes: Vec<u64> = ctx.resources.tools.iter().map(tokens::of_tool).collect();
     sizes.sort_unstable_by(|one, other| other.cmp(one));
@@ -213,7 +211,7 @@ fn tools_tokens(ctx: &RunCtx, config: &Config) -> u64 {
     sizes.iter().take(config.tools_in_prompt).sum::<u64>() + own
 }
 
-/// How many of the newest exchanges stay.
+/// How many of the newest exchanges to keep.
 fn kept(sizes: &[u64], room: u64) -> usize {
     let mut sum = 0;
     let newest = sizes.iter().rev().take_while(|size| {
@@ -231,7 +229,7 @@ fn scaled(tokens: u64, size: u64, estimate: u64) -> u64 {
     u64::try_from(product).unwrap_or(u64::MAX)
 }
 
-/// Messages whose media are left out, and how many those are.
+/// Messages without media, and the number of removed media.
 fn without_media(messages: &[ModelMessage]) -> (Vec<ModelMessage>, u64) {
     let mut count = 0;
     let bare = messages.iter().map(|message| {
@@ -247,7 +245,7 @@ fn without_media(messages: &[ModelMessage]) -> (Vec<ModelMessage>, u64) {
     (bare.collect(), count)
 }
 
-/// Cuts a result down; says how many tokens that saves.
+/// Truncates a result; returns the saved tokens.
 fn shorten(result: &mut ModelMessage) -> u64 {
     let text = result.content.as_ref().map(MessageContent::text).unwrap_or_default();
     let before = tokens::of_text(&text);
@@ -262,7 +260,7 @@ fn shorten(result: &mut ModelMessage) -> u64 {
     before.saturating_sub(after)
 }
 
-/// The prompt of the config, the cards of skills, what frames mean, and the day.
+/// The configured prompt, skill cards, the meaning of frames, and the date.
 fn prompt(ctx: &RunCtx, config: &Config) -> String {
     let cards = ctx.resources.extra.get("skills").and_then(Value::as_array);
     let word = |card: &Value, key: &str| card[key].as_str().unwrap_or_default().to_owned();
@@ -271,25 +269,26 @@ fn prompt(ctx: &RunCtx, config: &Config) -> String {
         .flatten()
         .map(|card| format!("- {}: {}", word(card, "name"), word(card, "description")))
         .collect();
-    // Without the tool's name: wires write names in ways of their own.
+    // Without the tool's name: wires rename tools.
     let skills = (!cards.is_empty()).then(|| {
         format!(
             "Skills, each to be read with the tool for it before it is used:\n{}",
             cards.join("\n")
         )
     });
-    let asked = Some(config.prompt.trim()).filter(|prompt| !prompt.is_empty()).map(str::to_owned);
-    let parts = [asked, skills, Some(event::NOTE.to_owned()), Some(today(ctx, config))];
+    let configured =
+        Some(config.prompt.trim()).filter(|prompt| !prompt.is_empty()).map(str::to_owned);
+    let parts = [configured, skills, Some(event::NOTE.to_owned()), Some(today(ctx, config))];
     parts.into_iter().flatten().collect::<Vec<_>>().join("\n\n")
 }
 
-/// The day alone, so that the prompt is the same all day long.
+/// Only the date, so that the prompt is the same all day.
 fn today(ctx: &RunCtx, config: &Config) -> String {
-    let wanted = Some(config.timezone.as_str()).filter(|zone| !zone.is_empty());
-    let wanted = wanted.or(ctx.runtime.timezone.as_deref()).unwrap_or("UTC");
-    let zone = TimeZone::get(wanted).unwrap_or(TimeZone::UTC);
+    let name = Some(config.timezone.as_str()).filter(|zone| !zone.is_empty());
+    let name = name.or(ctx.runtime.timezone.as_deref()).unwrap_or("UTC");
+    let zone = TimeZone::get(name).unwrap_or(TimeZone::UTC);
     let now = Timestamp::now().to_zoned(zone);
-    format!("Today is {} ({wanted}).", now.strftime("%A, %Y-%m-%d"))
+    format!("Today is {} ({name}).", now.strftime("%A, %Y-%m-%d"))
 }
 
 #[cfg(test)]
@@ -297,7 +296,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_newest_exchanges_that_fit_stay() {
+    fn the_newest_exchanges_that_fit_are_kept() {
         assert_eq!(kept(&[10, 10, 10, 10], 60), 2);
         assert_eq!(kept(&[10, 10], 1000), 2);
         assert_eq!(kept(&[10, 50], 100), 1);
@@ -306,7 +305,7 @@ mod tests {
     }
 
     #[test]
-    fn a_long_result_is_cut_once_and_says_so() {
+    fn a_long_result_is_truncated_once_with_a_note() {
         let mut result = crate::tools::result("c1", "search", "word ".repeat(1000));
         assert!(shorten(&mut result) > 1000);
         let text = result.content.as_ref().map(MessageContent::text).unwrap_or_default();

@@ -1,7 +1,7 @@
-//! What happened, as the model is told it: a user's words with all that came with them, or a framed event.
+//! Events as messages for the model: a user's text with attachments, or a framed event.
 //!
-//! Invariant: the same event gives the same message, whether it is the run's own, was handed in during the
-//! run, or is read back from the transcript. Nobody can write a frame by hand: in words, its tags are escaped.
+//! Invariant: the same event gives the same message, whether it is the run's own, arrived during the run, or is read
+//! from the transcript. Users cannot forge a frame: its tags are escaped in their text.
 
 use crate::commands;
 use crate::config::Config;
@@ -13,23 +13,23 @@ use greenroom_sdk::{
     ModelMessage, Object, Role, RunCtx, SteeringItem, TranscriptItem, TranscriptRole, Value, json,
 };
 
-/// What the prompt says about frames; it is the same in every request.
+/// The prompt's explanation of frames; the same in every request.
 pub(crate) const NOTE: &str = "\
 A message inside <event type=\"…\">…</event> was not written by a person: it reports something that happened, \
 as JSON. Deal with it as you were told above, or as is sensible.
 A message inside <conversation_summary>…</conversation_summary> is a record of what was said before the messages \
 that follow it.";
 
-/// The frame of a summary.
+/// The tag of a summary.
 pub(crate) const SUMMARY_TAG: &str = "conversation_summary";
-/// Tags that only the agent writes.
+/// Tags reserved for the agent.
 const TAGS: [&str; 4] = ["event", SUMMARY_TAG, "sender", "knowledge"];
-/// Characters of a name that are shown.
+/// Longest name in characters.
 const NAME_CHARS_MAX: usize = 64;
 
 /// The event of this run.
 pub(crate) fn message(ctx: &RunCtx, config: &Config) -> ModelMessage {
-    let event = Happening {
+    let event = EventSource {
         event_type: &ctx.event.event_type,
         source: Some(&ctx.event.source),
         actor: ctx.actor.as_ref(),
@@ -42,9 +42,9 @@ pub(crate) fn message(ctx: &RunCtx, config: &Config) -> ModelMessage {
     event.message(config)
 }
 
-/// A message that came while the run was going on.
+/// A message that arrived during the run.
 pub(crate) fn steered(item: &SteeringItem, config: &Config) -> ModelMessage {
-    let event = Happening {
+    let event = EventSource {
         event_type: &item.event_type,
         source: None,
         actor: item.actor.as_ref(),
@@ -57,8 +57,8 @@ pub(crate) fn steered(item: &SteeringItem, config: &Config) -> ModelMessage {
     event.message(config)
 }
 
-/// An event of the past. `known` is the event as it was handed in, for what the transcript does not say.
-pub(crate) fn of_item(
+/// An earlier event. `known` is the submitted event, for what the transcript lacks.
+pub(crate) fn from_item(
     item: &TranscriptItem,
     known: Option<&NewEvent>,
     config: &Config,
@@ -66,7 +66,7 @@ pub(crate) fn of_item(
     let nothing = Object::new();
     let contents: Vec<ContentElement> =
         item.segments.iter().filter_map(|part| serde_json::from_value(part.clone()).ok()).collect();
-    let event = Happening {
+    let event = EventSource {
         event_type: event_type(item),
         source: known.map(|event| event.source.as_str()),
         actor: item.actor.as_ref(),
@@ -79,12 +79,12 @@ pub(crate) fn of_item(
     event.message(config)
 }
 
-/// Whether the transcript alone does not say everything about an item.
+/// Whether the transcript alone is not enough for an item.
 pub(crate) fn is_framed(item: &TranscriptItem) -> bool {
     !is_words(event_type(item))
 }
 
-/// What a user said, safe to stand beside frames.
+/// Escapes tags in a user's text.
 pub(crate) fn escape(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     let mut rest = text;
@@ -98,13 +98,13 @@ pub(crate) fn escape(text: &str) -> String {
     escaped
 }
 
-/// What the agent said itself, when it is told to the model again: somebody may have made it say a frame.
+/// Escapes tags in the agent's own answer: a user may have made it repeat a frame.
 pub(crate) fn escape_answer(message: &mut ModelMessage) {
     if let Some(MessageContent::Text(text)) = &mut message.content {
         *text = escape(text);
     }
     for segment in message.segments.iter_mut().flatten() {
-        // What is signed must stay as it is.
+        // Signed data must stay unchanged.
         let is_text = segment.get("type").is_some_and(|kind| kind == "text");
         if let Some(Value::String(text)) = segment.get_mut("text").filter(|_| is_text) {
             *text = escape(text);
@@ -112,8 +112,8 @@ pub(crate) fn escape_answer(message: &mut ModelMessage) {
     }
 }
 
-/// Everything that is known about an event, wherever it comes from.
-struct Happening<'a> {
+/// An event from any source.
+struct EventSource<'a> {
     event_type: &'a str,
     source: Option<&'a str>,
     actor: Option<&'a ActorContext>,
@@ -124,7 +124,7 @@ struct Happening<'a> {
     data: &'a Object,
 }
 
-impl Happening<'_> {
+impl EventSource<'_> {
     fn message(&self, config: &Config) -> ModelMessage {
         let media = self.media();
         let text = match is_words(self.event_type) {
@@ -142,7 +142,7 @@ impl Happening<'_> {
     fn words(&self, config: &Config, is_alone: bool) -> String {
         let text = escape(commands::unescaped(&self.text(), config));
         let text = match text.is_empty() && is_alone {
-            // No provider takes a message of nothing.
+            // Providers reject empty messages.
             true => "(an empty message)".to_owned(),
             false => text,
         };
@@ -152,7 +152,7 @@ impl Happening<'_> {
         }
     }
 
-    /// The text that was given, or the text among the parts.
+    /// The event's text, else the text of its parts.
     fn text(&self) -> String {
         let among = |part: &ContentElement| match part {
             ContentElement::Text { text } => Some(text.clone()),
@@ -162,7 +162,7 @@ impl Happening<'_> {
             Some(text) => text.to_owned(),
             None => self.contents.iter().filter_map(among).collect::<Vec<_>>().join("\n"),
         };
-        // As the transcript keeps it.
+        // As in the transcript.
         text.replace('\0', "\u{fffd}")
     }
 
@@ -185,7 +185,7 @@ impl Happening<'_> {
         for (key, value) in more {
             facts.extend(value.map(|value| (key.to_owned(), value)));
         }
-        // In JSON a `<` stands inside of strings alone, so the frame cannot be closed from within.
+        // In JSON `<` occurs only in strings, so the frame cannot be closed from inside.
         let facts = Value::Object(facts).to_string().replace('<', "\\u003c");
         let source = self.source.map(|source| format!(" source=\"{}\"", attribute(source)));
         format!(
@@ -195,7 +195,7 @@ impl Happening<'_> {
         )
     }
 
-    /// Parts that are not text, then attachments that are not among them.
+    /// Parts other than text, then the remaining attachments.
     fn media(&self) -> Vec<ContentElement> {
         let parts = self.contents.iter().filter(|part| part.media().is_some());
         let mut media: Vec<ContentElement> = parts.cloned().collect();
@@ -212,7 +212,7 @@ impl Happening<'_> {
     }
 }
 
-/// An attachment as the part that its type makes it.
+/// An attachment as a content element.
 fn element(attachment: &ArtifactRef) -> ContentElement {
     let media = MediaElement {
         artifact_id: Some(attachment.artifact_id.clone()),
@@ -228,7 +228,7 @@ fn element(attachment: &ArtifactRef) -> ContentElement {
     }
 }
 
-/// Messages are words of their sender; that one was edited or taken back is an event.
+/// New messages are user text; edits and deletions are events.
 fn is_words(event_type: &str) -> bool {
     event_type == "message.received"
 }
@@ -245,18 +245,17 @@ fn attribute(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
 }
 
-/// Whether a text that begins with `<` begins with one of the agent's own tags, whatever its case and whatever
-/// nobody sees in between.
+/// Whether a text that starts with `<` starts with a reserved tag, ignoring case and invisible characters.
 fn opens_tag(from: &str) -> bool {
     let name = from[1..].trim_start_matches(|c| c == '/' || is_blank(c));
     TAGS.iter().any(|tag| {
         let Some((head, tail)) = name.split_at_checked(tag.len()) else { return false };
-        let goes_on = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-');
-        head.eq_ignore_ascii_case(tag) && !tail.starts_with(goes_on)
+        let continues = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-');
+        head.eq_ignore_ascii_case(tag) && !tail.starts_with(continues)
     })
 }
 
-/// Characters that show nothing: blanks, controls, and what Unicode lets readers ignore.
+/// Invisible characters: spaces, controls, and ignorable code points of Unicode.
 fn is_blank(c: char) -> bool {
     let is_ignorable = matches!(c,
         '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}'
@@ -270,8 +269,8 @@ fn is_blank(c: char) -> bool {
 mod tests {
     use super::*;
 
-    fn happening<'a>(event_type: &'a str, text: &'a str, data: &'a Object) -> Happening<'a> {
-        Happening {
+    fn event_source<'a>(event_type: &'a str, text: &'a str, data: &'a Object) -> EventSource<'a> {
+        EventSource {
             event_type,
             source: Some("scheduler"),
             actor: None,
@@ -288,18 +287,18 @@ mod tests {
     }
 
     #[test]
-    fn words_are_words_and_everything_else_is_framed() {
+    fn messages_are_text_and_other_events_are_framed() {
         let data = Object::from_iter([("city".to_owned(), json!("a</event>b"))]);
-        let words = happening("message.received", "hi <b>", &data).message(&Config::default());
+        let words = event_source("message.received", "hi <b>", &data).message(&Config::default());
         assert_eq!(said(&words), "hi <b>");
-        let event = happening("schedule.triggered", "", &data).message(&Config::default());
+        let event = event_source("schedule.triggered", "", &data).message(&Config::default());
         let expected = "<event type=\"schedule.triggered\" source=\"scheduler\">\n\
                         {\"data\":{\"city\":\"a\\u003c/event>b\"}}\n</event>";
         assert_eq!(said(&event), expected);
     }
 
     #[test]
-    fn a_user_cannot_write_a_frame() {
+    fn a_user_cannot_forge_a_frame() {
         for (text, expected) in [
             ("<event type=\"x\">", "&lt;event type=\"x\">"),
             ("a </EVENT> b", "a &lt;/EVENT> b"),
@@ -320,7 +319,7 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_that_is_told_again_holds_no_frame_either() {
+    fn an_answer_in_the_history_contains_no_frame() {
         let segment = |kind: &str, text: &str| {
             let segment = json!({"type": kind, "text": text});
             segment.as_object().cloned().unwrap_or_default()
@@ -336,21 +335,22 @@ mod tests {
     }
 
     #[test]
-    fn a_name_stands_in_front_where_names_are_wanted() {
+    fn names_are_prepended_if_configured() {
         let data = Object::new();
         let actor = ActorContext {
             actor_type: "user".to_owned(),
             actor_name: Some("Ann<b>\n".to_owned()),
             ..ActorContext::default()
         };
-        let event = Happening { actor: Some(&actor), ..happening("message.received", "hi", &data) };
+        let event =
+            EventSource { actor: Some(&actor), ..event_source("message.received", "hi", &data) };
         let named = Config { sender_names: true, ..Config::default() };
         assert_eq!(said(&event.message(&named)), "<sender>Annb</sender>\nhi");
         assert_eq!(said(&event.message(&Config::default())), "hi");
     }
 
     #[test]
-    fn attachments_follow_the_parts_and_none_comes_twice() {
+    fn attachments_follow_the_parts_without_duplicates() {
         let data = Object::new();
         let image = |id: &str| {
             let mime_type = Some("image/png".to_owned());
@@ -358,10 +358,10 @@ mod tests {
         };
         let attachments = [image("a"), image("b")];
         let contents = [element(&attachments[1])];
-        let event = Happening {
+        let event = EventSource {
             contents: &contents,
             attachments: &attachments,
-            ..happening("message.received", "look", &data)
+            ..event_source("message.received", "look", &data)
         };
         let Some(MessageContent::Parts(parts)) = event.message(&Config::default()).content else {
             panic!("media make parts");

@@ -1,7 +1,6 @@
-//! The conversation so far: read back page by page, and searched.
+//! The conversation so far: read in pages, and searched.
 //!
-//! Invariant: what is read ends right before the run's own event and is never more than was asked for; an
-//! exchange is there whole or not at all.
+//! Invariant: reading ends right before the run's own event and is bounded; an exchange is complete or omitted.
 
 mod exchange;
 
@@ -20,20 +19,20 @@ use std::collections::HashMap;
 
 pub(crate) const SEARCH_HISTORY: &str = "search_history";
 
-/// Items of one page.
+/// Page size.
 const PAGE_ITEMS: u32 = 200;
-/// Hits of a search: as many as asked for, at most these.
+/// Default and maximum number of search hits.
 const HITS: u32 = 8;
 const HITS_MAX: u64 = 20;
-/// Characters of a hit.
+/// Longest text of a hit.
 const HIT_CHARS_MAX: usize = 600;
 
-/// Which part of the conversation to read.
+/// The part of the conversation to read.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Span {
-    /// Only items behind this number.
+    /// Only items after this sequence number.
     pub(crate) after_seq: i64,
-    /// Rather less than more of it: the oldest are left out.
+    /// The oldest exchanges beyond this are omitted.
     pub(crate) tokens_max: u64,
 }
 
@@ -47,14 +46,14 @@ pub(crate) async fn read(
     if !access.has_history_before || !access.available_apis.history_page {
         return Ok(Vec::new());
     }
-    let mut asked = HistoryPageParams {
+    let mut params = HistoryPageParams {
         limit: PAGE_ITEMS,
         include_artifacts: true,
         ..HistoryPageParams::default()
     };
     let (mut newest_first, mut read_tokens) = (Vec::new(), 0);
     loop {
-        let page = ctx.history().page(asked.clone()).await?;
+        let page = ctx.history().page(params.clone()).await?;
         let mut is_over = !page.has_more;
         for item in page.items.into_iter().rev() {
             if item.seq <= span.after_seq {
@@ -64,19 +63,19 @@ pub(crate) async fn read(
             read_tokens += tokens::of_text(item.text.as_deref().unwrap_or_default());
             newest_first.push(item);
         }
-        asked.before_cursor = page.next_cursor;
-        if is_over || asked.before_cursor.is_none() || read_tokens > span.tokens_max {
+        params.before_cursor = page.next_cursor;
+        if is_over || params.before_cursor.is_none() || read_tokens > span.tokens_max {
             break;
         }
     }
     newest_first.reverse();
     let mut items: Vec<TranscriptItem> = newest_first;
-    // Said to the agent, not to the model.
+    // Commands are not for the model.
     items.retain(|item| !is_cancel(item, config));
     let known = events(ctx, &items).await;
     let message = |item: &TranscriptItem| {
         let known = item.event_id.as_ref().and_then(|id| known.get(id));
-        event::of_item(item, known, config)
+        event::from_item(item, known, config)
     };
     let mut exchanges = exchange::exchanges(items, &message);
     let messages = exchanges.iter_mut().flat_map(|exchange| &mut exchange.messages);
@@ -89,25 +88,24 @@ fn is_cancel(item: &TranscriptItem, config: &Config) -> bool {
     item.role == TranscriptRole::User && commands::is_cancel(text, config)
 }
 
-/// What the transcript does not say of events that are no words, by their ids.
+/// Submitted events, by id, for items for which the transcript is not enough.
 async fn events(ctx: &RunCtx, items: &[TranscriptItem]) -> HashMap<String, NewEvent> {
     let mut known = HashMap::new();
     if !ctx.context.available_apis.event_get {
         return known;
     }
-    let framed =
-        items.iter().filter(|item| exchange::is_said_to_agent(item) && event::is_framed(item));
+    let framed = items.iter().filter(|item| exchange::is_input(item) && event::is_framed(item));
     for event_id in framed.filter_map(|item| item.event_id.as_ref()) {
-        // One that was forgotten by now is told without its data.
-        let Ok(found) = ctx.events().get(event_id).await else { continue };
-        if let Ok(event) = serde_json::from_value(found.event) {
+        // A removed event is shown without its data.
+        let Ok(view) = ctx.events().get(event_id).await else { continue };
+        if let Ok(event) = serde_json::from_value(view.event) {
             known.insert(event_id.clone(), event);
         }
     }
     known
 }
 
-/// The tool with which the model looks up what it no longer sees.
+/// The tool with which the model searches earlier messages.
 pub(crate) fn search_tool() -> ToolResource {
     let parameters = json!({
         "type": "object",
@@ -131,7 +129,7 @@ pub(crate) fn search_tool() -> ToolResource {
     }
 }
 
-/// Carries out a call of [`search_tool`].
+/// Executes a call of [`search_tool`].
 pub(crate) async fn search(ctx: &RunCtx, args: &Object) -> Result<Value, AgentAPIError> {
     let query = args.get("query").and_then(Value::as_str).map(str::trim).unwrap_or_default();
     if query.is_empty() {
@@ -141,12 +139,12 @@ pub(crate) async fn search(ctx: &RunCtx, args: &Object) -> Result<Value, AgentAP
     let limit = args.get("limit").and_then(Value::as_u64).map(|limit| limit.clamp(1, HITS_MAX));
     let limit = limit.and_then(|limit| u32::try_from(limit).ok()).unwrap_or(HITS);
     let params = HistorySearchParams { top_k: limit * 2, ..HistorySearchParams::new(query) };
-    let found = ctx.history().search_with(params).await?;
-    let hits = found.iter().filter(|found| !is_search(&found.item)).take(limit as usize);
+    let results = ctx.history().search_with(params).await?;
+    let hits = results.iter().filter(|found| !is_search(&found.item)).take(limit as usize);
     Ok(json!({"query": query, "items": hits.map(hit).collect::<Vec<_>>()}))
 }
 
-/// What was found before is no source of its own.
+/// Results of this tool are not results of their own.
 fn is_search(item: &TranscriptItem) -> bool {
     item.metadata.get("tool_name").and_then(Value::as_str) == Some(SEARCH_HISTORY)
 }

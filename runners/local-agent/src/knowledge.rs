@@ -1,7 +1,7 @@
-//! What the granted knowledge bases say about the question, numbered, so that an answer can refer to it.
+//! Passages from the granted knowledge bases for the question, numbered for citations.
 //!
-//! Invariant: a base that cannot be asked costs its passages, never the run. What a passage says is told as
-//! material, inside a frame that it cannot close.
+//! Invariant: a knowledge base that fails costs its passages, never the run. Passages are presented as material, inside
+//! a frame that they cannot close.
 
 use crate::config::Config;
 use futures_util::future::join_all;
@@ -11,14 +11,14 @@ use greenroom_sdk::{
 };
 use std::collections::BTreeSet;
 
-/// How many times more passages are ranked anew than are kept.
+/// Multiple of the kept passages that is reranked.
 const RANKED_PER_KEPT: u32 = 4;
-/// The most of a passage that a citation repeats.
+/// Longest quote in a citation.
 const QUOTE_CHARS: usize = 300;
-/// The type of the result that tells what went wrong.
+/// Result type for diagnostics.
 const DIAGNOSTIC: &str = "runner.diagnostic";
 
-pub(crate) struct Found {
+pub(crate) struct Retrieved {
     pub(crate) message: ModelMessage,
     pub(crate) citations: Vec<Value>,
 }
@@ -28,8 +28,8 @@ struct Hit<'a> {
     passage: KnowledgePassage,
 }
 
-/// Asks every base about the event's text.
-pub(crate) async fn gather(ctx: &RunCtx, config: &Config) -> Result<Option<Found>, RunFailure> {
+/// Searches every knowledge base for the event's text.
+pub(crate) async fn gather(ctx: &RunCtx, config: &Config) -> Result<Option<Retrieved>, RunFailure> {
     let query = ctx.text().trim();
     if query.is_empty() || config.knowledge_top_k == 0 {
         return Ok(None);
@@ -43,29 +43,30 @@ pub(crate) async fn gather(ctx: &RunCtx, config: &Config) -> Result<Option<Found
     let bases = ctx.resources.knowledge_bases.iter().filter(|base| {
         base.operations.is_empty() || base.operations.contains(&KnowledgePermission::Retrieve)
     });
-    let asked = bases.map(async |base| {
+    let searches = bases.map(async |base| {
         let params =
             KnowledgeRetrieveParams { top_k, ..KnowledgeRetrieveParams::new(&base.kb_id, query) };
         (base.kb_id.as_str(), ctx.knowledge().retrieve_with(params).await)
     });
     let mut hits = Vec::new();
-    for (kb_id, answer) in join_all(asked).await {
+    for (kb_id, answer) in join_all(searches).await {
         match answer {
             Ok(passages) => {
                 hits.extend(passages.into_iter().map(|passage| Hit { kb_id, passage }));
             }
-            Err(error) => complain(ctx, "knowledge.retrieve", kb_id, &error).await?,
+            Err(error) => emit_diagnostic(ctx, "knowledge.retrieve", kb_id, &error).await?,
         }
     }
     hits.sort_by(|one, other| other.passage.score.total_cmp(&one.passage.score));
     if let Some(model_id) = ranker.filter(|_| hits.len() > 1) {
-        hits = ranked(ctx, model_id, query, hits).await?;
+        hits = rerank(ctx, model_id, query, hits).await?;
     }
     hits.truncate(keep);
-    Ok((!hits.is_empty()).then(|| Found { message: message(&hits), citations: citations(&hits) }))
+    Ok((!hits.is_empty())
+        .then(|| Retrieved { message: message(&hits), citations: citations(&hits) }))
 }
 
-/// The citations that the answer refers to as `[n]`, or all when it refers to none.
+/// The citations that the answer refers to as `[n]`, or all if it refers to none.
 pub(crate) fn cited(answer: &str, citations: &[Value]) -> Vec<Value> {
     let named = references(answer);
     let is_named = |one: &&Value| one["index"].as_u64().is_some_and(|index| named.contains(&index));
@@ -76,7 +77,7 @@ pub(crate) fn cited(answer: &str, citations: &[Value]) -> Vec<Value> {
     }
 }
 
-/// The numbers in brackets: `[1]`, `[1, 3]`, `【2】`.
+/// Numbers in brackets: `[1]`, `[1, 3]`, `【2】`.
 fn references(answer: &str) -> BTreeSet<u64> {
     let opened = answer.split(['[', '【']).skip(1);
     let inside = opened.filter_map(|rest| Some(rest.split_once([']', '】'])?.0));
@@ -96,8 +97,8 @@ fn ranker(ctx: &RunCtx) -> Option<&str> {
     Some(&model.model_id)
 }
 
-/// The hits as the model ranks them; as they were when it cannot.
-async fn ranked<'a>(
+/// Reranked hits; unchanged if the model fails.
+async fn rerank<'a>(
     ctx: &RunCtx,
     model_id: &str,
     query: &str,
@@ -112,7 +113,7 @@ async fn ranked<'a>(
     let order = match ctx.models().rerank(params).await {
         Ok(order) => order,
         Err(error) => {
-            complain(ctx, "models.rerank", model_id, &error).await?;
+            emit_diagnostic(ctx, "models.rerank", model_id, &error).await?;
             return Ok(hits);
         }
     };
@@ -133,9 +134,9 @@ fn message(hits: &[Hit<'_>]) -> ModelMessage {
     for (index, hit) in hits.iter().enumerate() {
         let title = hit.passage.metadata.get("title").and_then(Value::as_str);
         let source = title.map_or(hit.kb_id.to_owned(), |title| format!("{}: {title}", hit.kb_id));
-        // A passage cannot end the frame that it stands in.
-        let inside = |text: &str| text.trim().replace("</knowledge", "< /knowledge");
-        let (source, content) = (inside(&source), inside(&hit.passage.content));
+        // A passage cannot close its frame.
+        let escape = |text: &str| text.trim().replace("</knowledge", "< /knowledge");
+        let (source, content) = (escape(&source), escape(&hit.passage.content));
         text.push_str(&format!("[{}] ({source})\n{content}\n\n", index + 1));
     }
     text.truncate(text.trim_end().len());
@@ -155,16 +156,16 @@ fn citations(hits: &[Hit<'_>]) -> Vec<Value> {
     made.collect()
 }
 
-async fn complain(
+async fn emit_diagnostic(
     ctx: &RunCtx,
     method: &str,
     what: &str,
     error: &AgentAPIError,
 ) -> Result<(), RunFailure> {
-    let told = json!({"method": method, "resource": what, "code": error.code,
+    let diagnostic = json!({"method": method, "resource": what, "code": error.code,
         "message": error.message});
-    let told: Object = told.as_object().cloned().unwrap_or_default();
-    ctx.emit(RunResult::other(DIAGNOSTIC, told)).await
+    let diagnostic: Object = diagnostic.as_object().cloned().unwrap_or_default();
+    ctx.emit(RunResult::other(DIAGNOSTIC, diagnostic)).await
 }
 
 #[cfg(test)]

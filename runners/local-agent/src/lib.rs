@@ -1,7 +1,7 @@
-//! The reference runner: an agent that leans on the host for models, tools and history.
+//! The reference runner: an agent that uses the host for models, tools and history.
 //!
-//! Invariant: it uses the public SDK alone. Every tool call of the model gets exactly one result, whatever
-//! becomes of it, and nothing stands between the two.
+//! Invariant: it uses the public SDK only. Every tool call of the model gets exactly one result, which directly follows
+//! it.
 
 mod agent;
 mod commands;
@@ -31,14 +31,14 @@ pub fn plugin() -> Plugin {
     Plugin::new("greenroom", "local-agent").version(env!("CARGO_PKG_VERSION")).runner(LocalAgent)
 }
 
-/// Serves the plugin until its host is done with it.
+/// Serves the plugin until its host ends the connection.
 pub fn main() -> ExitCode {
     greenroom_sdk::serve(plugin())
 }
 
-/// Whether the runner can work with a config; if it cannot, what is wrong with it.
+/// Checks a config; the error describes every problem.
 pub fn check_config(config: &Object) -> Result<(), String> {
-    config::Config::read(config, texts::Texts::English).map(drop)
+    config::Config::parse(config, texts::Texts::English).map(drop)
 }
 
 struct LocalAgent;

@@ -1,7 +1,7 @@
-//! What ends a run that does not end by itself: tokens, cost, time, and calls that only fail.
+//! Limits of a run: tokens, cost, time, and failing calls.
 //!
-//! Invariant: limits are this run's alone; each has a code of its own and a sentence for the user. Whether to
-//! halt is asked before whether to warn.
+//! Invariant: limits apply to this run only; each has its own code and a message for the user. Whether to stop is
+//! checked before whether to warn.
 
 use crate::config::Config;
 use crate::texts::Texts;
@@ -10,14 +10,14 @@ use greenroom_sdk::{ModelToolCall, Object, RunFailure, Value};
 use std::collections::{HashMap, VecDeque};
 use std::time::{Duration, Instant};
 
-/// The same call may fail so often; then the model is told.
+/// The same call may fail this often before the model is warned.
 const SAME_FAILURES: u32 = 3;
-/// The calls that the error rate is taken over, and how many of them may fail.
+/// The number of recent calls for the error rate, and how many of them may fail.
 const WINDOW: usize = 10;
 const FAILURES_IN_WINDOW: usize = 8;
 
 pub(crate) struct Limits {
-    begun: Instant,
+    started: Instant,
     max_time: Option<Duration>,
     max_tokens: Option<u64>,
     max_cost_usd: Option<f64>,
@@ -30,7 +30,7 @@ pub(crate) struct Limits {
 impl Limits {
     pub(crate) fn new(config: &Config, texts: Texts) -> Self {
         Self {
-            begun: Instant::now(),
+            started: Instant::now(),
             max_time: (config.max_seconds > 0).then(|| Duration::from_secs(config.max_seconds)),
             max_tokens: (config.max_tokens_per_run > 0).then_some(config.max_tokens_per_run),
             max_cost_usd: (config.max_cost_usd > 0.0).then_some(config.max_cost_usd),
@@ -41,15 +41,15 @@ impl Limits {
         }
     }
 
-    /// Sums what is known over the turns.
+    /// Adds the usage of a turn.
     pub(crate) fn count(&mut self, usage: &Object) {
         for (key, value) in usage {
             let sum = match (self.usage.get(key), value.as_u64()) {
-                (had, Some(more)) => {
-                    (had.and_then(Value::as_u64).unwrap_or(0).saturating_add(more)).into()
+                (sum, Some(more)) => {
+                    (sum.and_then(Value::as_u64).unwrap_or(0).saturating_add(more)).into()
                 }
-                (had, None) => match value.as_f64() {
-                    Some(more) => (had.and_then(Value::as_f64).unwrap_or(0.0) + more).into(),
+                (sum, None) => match value.as_f64() {
+                    Some(more) => (sum.and_then(Value::as_f64).unwrap_or(0.0) + more).into(),
                     None => continue,
                 },
             };
@@ -61,36 +61,36 @@ impl Limits {
         &self.usage
     }
 
-    /// Whether another request may go out.
+    /// Whether another request may be sent.
     pub(crate) fn check(&self) -> Result<(), RunFailure> {
         let texts = &self.texts;
         if self.time_left().is_some_and(|left| left.is_zero()) {
-            return Err(RunFailure::new("limit.time", texts.time_is_up()));
+            return Err(RunFailure::new("limit.time", texts.time_limit_reached()));
         }
         let number = |key: &str| self.usage.get(key).and_then(Value::as_u64);
         let tokens = number("total_tokens").or_else(|| {
             Some(number("input_tokens")?.saturating_add(number("output_tokens").unwrap_or(0)))
         });
         if self.max_tokens.zip(tokens).is_some_and(|(max, used)| used >= max) {
-            return Err(RunFailure::new("limit.tokens", texts.tokens_used_up()));
+            return Err(RunFailure::new("limit.tokens", texts.token_limit_reached()));
         }
         let cost = self.usage.get("cost_usd").and_then(Value::as_f64);
         match self.max_cost_usd.zip(cost).is_some_and(|(max, spent)| spent >= max) {
-            true => Err(RunFailure::new("limit.cost", texts.cost_reached())),
+            true => Err(RunFailure::new("limit.cost", texts.cost_limit_reached())),
             false => Ok(()),
         }
     }
 
-    /// The time that a model or a tool may still take; `None` without a limit.
+    /// The remaining time; `None` without a limit.
     pub(crate) fn time_left(&self) -> Option<Duration> {
-        Some(self.max_time?.saturating_sub(self.begun.elapsed()))
+        Some(self.max_time?.saturating_sub(self.started.elapsed()))
     }
 
     pub(crate) fn time_is_up(&self) -> RunFailure {
-        RunFailure::new("limit.time", self.texts.time_is_up())
+        RunFailure::new("limit.time", self.texts.time_limit_reached())
     }
 
-    /// Takes note of how a call went. `Some` is a warning for the model.
+    /// Records the outcome of a call. `Some` is a warning for the model.
     pub(crate) fn note(
         &mut self,
         call: &ModelToolCall,
@@ -109,8 +109,8 @@ impl Limits {
         let times = self.failures.entry(same).or_default();
         *times += 1;
         if *times > SAME_FAILURES {
-            let said = self.texts.repeated_failure(&called(call));
-            return Err(RunFailure::new("loop.repeated_failure", said));
+            let message = self.texts.repeated_failure(&called(call));
+            return Err(RunFailure::new("loop.repeated_failure", message));
         }
         let failures = self.recent.iter().filter(|failed| **failed).count();
         if self.recent.len() == WINDOW && failures >= FAILURES_IN_WINDOW {
@@ -118,14 +118,14 @@ impl Limits {
         }
         Ok((*times == SAME_FAILURES).then(|| {
             format!(
-                "this very call has failed {SAME_FAILURES} times: change it or do without; \
-                 making it again ends the run"
+                "this exact call has failed {SAME_FAILURES} times: change it or do without; \
+                 repeating it ends the run"
             )
         }))
     }
 }
 
-/// What was called: of the project CLI, its method.
+/// The name of the called tool, or method of the project CLI.
 fn called(call: &ModelToolCall) -> String {
     let word = |key: &str| call.args.get(key).and_then(Value::as_str);
     match (word("module"), word("method")) {
@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn the_same_failing_call_is_warned_about_once_and_then_halts() {
+    fn a_repeatedly_failing_call_causes_a_warning_and_then_stops_the_run() {
         let mut limits = limits(&Config::default());
         let mut note = || code(limits.note(&call(json!({"n": 1})), true));
         let verdicts = [note(), note(), note(), note()];
@@ -165,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn a_success_forgives_the_failures_of_that_call() {
+    fn a_success_resets_the_failures_of_that_call() {
         let mut limits = limits(&Config::default());
         for failed in [true, true, false, true, true] {
             assert_eq!(code(limits.note(&call(json!({})), failed)), "fine");
@@ -174,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn forty_different_failing_calls_halt() {
+    fn many_different_failing_calls_stop_the_run() {
         let mut limits = limits(&Config::default());
         let mut verdicts = (0..40).map(|n| code(limits.note(&call(json!({"n": n})), true)));
         assert!(verdicts.any(|verdict| verdict == "loop.error_cascade"));

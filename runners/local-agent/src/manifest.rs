@@ -1,7 +1,7 @@
-//! What the runner says about itself: all that it can do, and all that it may ask for.
+//! The manifest: capabilities and permissions.
 //!
-//! Invariant: it asks for everything it can use; what an agent gets is decided by its grant, and the loop does
-//! without what it did not get.
+//! Invariant: it requests everything that it can use; an agent's grant decides what it gets, and the loop works without
+//! the rest.
 
 mod form;
 

@@ -1,31 +1,31 @@
-//! What a model gets to see and hear: pictures, recordings and files that it can read, the others by name.
+//! Media for the model: images, audio and files that it supports, others by name.
 //!
-//! Invariant: nothing that a provider would refuse reaches it, and nothing disappears without a word: what
-//! cannot be shown is named where it stood.
+//! Invariant: nothing that a provider would reject is sent, and nothing is dropped silently: unsupported media are
+//! replaced by their name.
 
 use greenroom_sdk::protocol::content::MediaElement;
 use greenroom_sdk::protocol::{ContentElement, MessageContent, ModelResource};
 use greenroom_sdk::{ErrorCode, ModelMessage, RunCtx};
 use std::collections::HashMap;
 
-/// Bytes of all artifacts in one request; the host takes somewhat more.
+/// Limit for all artifacts in a request; the host allows somewhat more.
 const BYTES_MAX: u64 = 24 * 1024 * 1024;
 /// Artifacts in one request.
 const COUNT_MAX: usize = 20;
 
-/// The artifacts of a conversation that are not to be shown, and why.
+/// Artifacts of a conversation that are not sent, and why.
 #[derive(Debug, Default)]
-pub(crate) struct Shelf {
+pub(crate) struct HiddenArtifacts {
     hidden: HashMap<String, &'static str>,
 }
 
-impl Shelf {
-    /// Looks after every artifact that the messages name, the newest first.
-    pub(crate) async fn of<'m>(
+impl HiddenArtifacts {
+    /// Checks every artifact in the messages, newest first.
+    pub(crate) async fn find<'m>(
         ctx: &RunCtx,
         newest_first: impl Iterator<Item = &'m ModelMessage>,
     ) -> Self {
-        let mut shelf = Self::default();
+        let mut artifacts = Self::default();
         let (mut seen, mut bytes) = (Vec::<&str>::new(), 0);
         for id in newest_first
             .flat_map(parts)
@@ -36,18 +36,18 @@ impl Shelf {
             }
             seen.push(id);
             if let Some(reason) = why_hidden(ctx, id, &mut bytes, seen.len()).await {
-                shelf.hidden.insert(id.to_owned(), reason);
+                artifacts.hidden.insert(id.to_owned(), reason);
             }
         }
-        shelf
+        artifacts
     }
 
-    /// The message as the model can take it.
+    /// The message in a form that the model supports.
     pub(crate) fn shown(&self, message: &ModelMessage, model: &ModelResource) -> ModelMessage {
         let Some(MessageContent::Parts(parts)) = &message.content else { return message.clone() };
         let provider = model.provider.as_deref().unwrap_or_default();
         let shown = parts.iter().map(|part| match self.why_not(part, provider) {
-            Some(reason) => ContentElement::Text { text: named(part, reason) },
+            Some(reason) => ContentElement::Text { text: placeholder(part, reason) },
             None => part.clone(),
         });
         let content = Some(MessageContent::Parts(shown.collect()));
@@ -57,11 +57,11 @@ impl Shelf {
     fn why_not(&self, part: &ContentElement, provider: &str) -> Option<&'static str> {
         let media = part.media()?;
         let hidden = media.artifact_id.as_ref().and_then(|id| self.hidden.get(id)).copied();
-        hidden.or_else(|| (!reads(provider, part)).then_some("this model cannot read it"))
+        hidden.or_else(|| (!supports(provider, part)).then_some("not supported by this model"))
     }
 }
 
-/// The parts of a message, none for plain text.
+/// The parts of a message; empty for plain text.
 pub(crate) fn parts(message: &ModelMessage) -> &[ContentElement] {
     match &message.content {
         Some(MessageContent::Parts(parts)) => parts,
@@ -72,42 +72,40 @@ pub(crate) fn parts(message: &ModelMessage) -> &[ContentElement] {
 async fn why_hidden(ctx: &RunCtx, id: &str, bytes: &mut u64, count: usize) -> Option<&'static str> {
     let apis = &ctx.context.available_apis;
     if !apis.artifact_read {
-        return Some("artifacts may not be read here");
+        return Some("reading artifacts is not granted");
     }
     if count > COUNT_MAX {
-        return Some("left out, there are newer ones");
+        return Some("omitted, there are newer ones");
     }
     if !apis.artifact_metadata {
         return None;
     }
     match ctx.artifacts().metadata(id).await {
-        Ok(view) if *bytes + view.size_bytes > BYTES_MAX => Some("left out, it is too large"),
+        Ok(view) if *bytes + view.size_bytes > BYTES_MAX => Some("omitted, too large"),
         Ok(view) => {
             *bytes += view.size_bytes;
             None
         }
-        Err(error) if error.code == ErrorCode::NotFound => Some("it is no longer there"),
-        // Whoever asks the model will hear of it.
+        Err(error) if error.code == ErrorCode::NotFound => Some("it no longer exists"),
+        // The model request will report the error.
         Err(_) => None,
     }
 }
 
-/// Whether providers of this name are known to take such a part.
-fn reads(provider: &str, part: &ContentElement) -> bool {
+/// Whether a provider is known to support such a part.
+fn supports(provider: &str, part: &ContentElement) -> bool {
     let google = provider == "gemini";
     let mime =
         |media: &MediaElement| media.mime_type.as_deref().unwrap_or_default().to_ascii_lowercase();
-    let by_address = |media: &MediaElement| {
-        let is_address = |url: &String| !url.starts_with("data:");
+    let by_url = |media: &MediaElement| {
+        let is_remote = |url: &String| !url.starts_with("data:");
         media.artifact_id.is_none()
             && media.data_base64.is_none()
-            && media.url.as_ref().is_some_and(is_address)
+            && media.url.as_ref().is_some_and(is_remote)
     };
     match part {
         ContentElement::Text { .. } => true,
-        ContentElement::Image(media) if by_address(media) => {
-            !matches!(provider, "gemini" | "ollama")
-        }
+        ContentElement::Image(media) if by_url(media) => !matches!(provider, "gemini" | "ollama"),
         ContentElement::Image(media) => {
             matches!(
                 &*mime(media),
@@ -117,7 +115,7 @@ fn reads(provider: &str, part: &ContentElement) -> bool {
         ContentElement::Audio(media)
         | ContentElement::Video(media)
         | ContentElement::File(media)
-            if by_address(media) =>
+            if by_url(media) =>
         {
             false
         }
@@ -138,8 +136,8 @@ fn reads(provider: &str, part: &ContentElement) -> bool {
     }
 }
 
-/// A part that is not shown, so that the model can tell the user or hand it to a tool.
-fn named(part: &ContentElement, reason: &str) -> String {
+/// A placeholder, so that the model can mention it or pass it to a tool.
+fn placeholder(part: &ContentElement, reason: &str) -> String {
     let kind = match part {
         ContentElement::Text { .. } => "text",
         ContentElement::Image(_) => "image",
@@ -176,51 +174,51 @@ mod tests {
         ModelResource { provider: Some(provider.to_owned()), ..ModelResource::default() }
     }
 
-    fn shown(shelf: &Shelf, part: &ContentElement, provider: &str) -> ContentElement {
+    fn shown(artifacts: &HiddenArtifacts, part: &ContentElement, provider: &str) -> ContentElement {
         let content = Some(MessageContent::Parts(vec![part.clone()]));
         let message = ModelMessage { content, ..ModelMessage::text(Role::User, "") };
-        parts(&shelf.shown(&message, &model(provider)))[0].clone()
+        parts(&artifacts.shown(&message, &model(provider)))[0].clone()
     }
 
     #[test]
-    fn what_a_provider_refuses_is_named_instead() {
-        let shelf = Shelf::default();
+    fn unsupported_media_are_replaced_by_their_name() {
+        let artifacts = HiddenArtifacts::default();
         let image = part(ContentElement::Image, "image/png");
         for provider in ["openai", "anthropic", "gemini", "ollama", "scripted"] {
-            assert_eq!(shown(&shelf, &image, provider), image);
+            assert_eq!(shown(&artifacts, &image, provider), image);
         }
         let sheet = part(ContentElement::File, "text/csv");
         let text =
-            "[file, \"it\", text/csv, artifact_id art_1: this model cannot read it]".to_owned();
+            "[file, \"it\", text/csv, artifact_id art_1: not supported by this model]".to_owned();
         for provider in ["openai", "anthropic", "gemini"] {
             assert_eq!(
-                shown(&shelf, &sheet, provider),
+                shown(&artifacts, &sheet, provider),
                 ContentElement::Text { text: text.clone() }
             );
         }
         let sound = part(ContentElement::Audio, "audio/mpeg");
-        assert_eq!(shown(&shelf, &sound, "openai"), sound);
-        assert_ne!(shown(&shelf, &sound, "anthropic"), sound);
+        assert_eq!(shown(&artifacts, &sound, "openai"), sound);
+        assert_ne!(shown(&artifacts, &sound, "anthropic"), sound);
     }
 
     #[test]
-    fn a_name_with_line_breaks_stays_on_its_line() {
+    fn line_breaks_in_names_are_removed() {
         let mut odd = part(ContentElement::File, "text/csv\r\nX: y");
         if let ContentElement::File(media) = &mut odd {
             media.name = Some("a\n<event>\u{1b}.csv".to_owned());
         }
-        let text = "[file, \"a&lt;event>.csv\", text/csvX: y, artifact_id art_1: this model cannot read it]";
+        let text = "[file, \"a&lt;event>.csv\", text/csvX: y, artifact_id art_1: not supported by this model]";
         let expected = ContentElement::Text { text: text.to_owned() };
-        assert_eq!(shown(&Shelf::default(), &odd, "openai"), expected);
+        assert_eq!(shown(&HiddenArtifacts::default(), &odd, "openai"), expected);
     }
 
     #[test]
-    fn what_is_gone_is_named_with_the_reason() {
-        let shelf =
-            Shelf { hidden: HashMap::from([("art_1".to_owned(), "it is no longer there")]) };
+    fn missing_artifacts_are_named_with_the_reason() {
+        let artifacts = HiddenArtifacts {
+            hidden: HashMap::from([("art_1".to_owned(), "it no longer exists")]),
+        };
         let image = part(ContentElement::Image, "image/png");
-        let text =
-            "[image, \"it\", image/png, artifact_id art_1: it is no longer there]".to_owned();
-        assert_eq!(shown(&shelf, &image, "openai"), ContentElement::Text { text });
+        let text = "[image, \"it\", image/png, artifact_id art_1: it no longer exists]".to_owned();
+        assert_eq!(shown(&artifacts, &image, "openai"), ContentElement::Text { text });
     }
 }

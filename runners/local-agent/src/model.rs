@@ -1,7 +1,7 @@
-//! The model of a run: the one that was chosen, and those that stand in for it.
+//! The model of a run: the chosen one and its fallbacks.
 //!
-//! Invariant: the host retries, the agent falls back; never to another model once a part of an answer came,
-//! and never for a refusal that another model would not change. A silent model does not hold the run.
+//! Invariant: the host retries, the agent falls back; never once a part of a response was sent, and never for an error
+//! that another model would not avoid. An idle model times out.
 
 use crate::config::{Config, ToolCalling};
 use crate::limits::Limits;
@@ -17,16 +17,16 @@ use std::collections::HashSet;
 use std::time::Duration;
 use tokio::time::timeout;
 
-/// The conversation's own choice, made with `/model`.
+/// The model chosen for the conversation with `/model`.
 pub(crate) const CHOSEN_MODEL: &str = "local_agent.model";
 
-/// Codes that another model does not change.
+/// Error codes that another model would not avoid.
 const FINAL_CODES: [&str; 4] = ["unauthorized", "budget_exceeded", "cancelled", "limit.time"];
 
-/// One question to the model.
+/// One model request.
 pub(crate) struct Request<'r> {
     pub(crate) messages: Vec<ModelMessage>,
-    /// What the model may call; none: it must answer.
+    /// Tools that the model may call; if empty, it must response_state.
     pub(crate) tools: &'r [ToolResource],
 }
 
@@ -34,24 +34,25 @@ pub(crate) struct Models<'a> {
     ctx: &'a RunCtx,
     config: &'a Config,
     texts: Texts,
-    /// The chosen one first, then those that stand in, in their order.
+    /// The chosen model, then its fallbacks in order.
     chain: Vec<&'a ModelResource>,
     current: usize,
 }
 
-/// An answer that did not come to its end.
-pub(crate) struct Broken {
+/// A response that failed.
+pub(crate) struct FailedResponse {
     failure: RunFailure,
-    /// A part of it had come.
-    begun: bool,
+    /// Whether a part of it was received.
+    started: bool,
 }
 
 impl<'a> Models<'a> {
     pub(crate) fn choose(ctx: &'a RunCtx, config: &'a Config) -> Result<Self, RunFailure> {
-        let granted: Vec<&ModelResource> = ctx.resources.models.iter().filter(talks).collect();
+        let granted: Vec<&ModelResource> =
+            ctx.resources.models.iter().filter(is_chat_model).collect();
         let find = |wanted: &str| granted.iter().copied().find(|model| model.model_id == wanted);
         let chosen = ctx.state.conversation.get(CHOSEN_MODEL).and_then(Value::as_str);
-        // A choice of the past that is no longer granted is forgotten.
+        // A chosen model that is no longer granted is ignored.
         let first = match (chosen.and_then(find), config.model.as_str()) {
             (Some(chosen), _) => Some(chosen),
             (None, "") => granted.first().copied(),
@@ -71,13 +72,13 @@ impl<'a> Models<'a> {
         self.chain[self.current]
     }
 
-    /// Tokens that the model takes in all, question and answer.
+    /// The context window in tokens.
     pub(crate) fn window(&self) -> u64 {
         let known = self.current().metadata.get("context_window").and_then(Value::as_u64);
         known.unwrap_or(self.config.context_tokens).max(1)
     }
 
-    /// How many tokens the messages are; an estimate when the host cannot count.
+    /// The tokens of messages; an estimate if the host cannot count.
     pub(crate) async fn count(&self, messages: &[ModelMessage]) -> u64 {
         let model_id = self.current().model_id.clone();
         let params = CountTokensParams { model_id, messages: Some(messages.to_vec()), text: None };
@@ -87,7 +88,7 @@ impl<'a> Models<'a> {
         }
     }
 
-    /// One answer of text, told to nobody; the run pays for it as for any other.
+    /// One text response that is not shown; its cost counts for the run.
     pub(crate) async fn text(
         &self,
         messages: Vec<ModelMessage>,
@@ -95,85 +96,90 @@ impl<'a> Models<'a> {
     ) -> Result<String, RunFailure> {
         limits.check()?;
         let params = self.params(messages, &[]);
-        let answer = timeout(self.patience(), self.ctx.models().invoke(params)).await;
-        let response = answer.map_err(|_| self.silent())??;
+        let result = timeout(self.idle_timeout(), self.ctx.models().invoke(params)).await;
+        let response = result.map_err(|_| self.idle_timeout_error())??;
         limits.count(usage(&response).unwrap_or(&Object::new()));
         self.ctx.set_usage(limits.usage().clone());
         Ok(response.text())
     }
 
-    /// Moves on to the next model after an answer that broke; fails where another one would not help.
-    pub(crate) fn fall_back(&mut self, broken: Broken) -> Result<(), RunFailure> {
+    /// Switches to the next model after a failed response; an error if another model would not help.
+    pub(crate) fn fall_back(&mut self, failed: FailedResponse) -> Result<(), RunFailure> {
         let is_last = self.current + 1 == self.chain.len();
-        let is_final = FINAL_CODES.contains(&broken.failure.code.as_str());
-        if broken.begun || is_last || is_final || self.ctx.is_cancelled() {
-            return Err(broken.failure);
+        let is_final = FINAL_CODES.contains(&failed.failure.code.as_str());
+        if failed.started || is_last || is_final || self.ctx.is_cancelled() {
+            return Err(failed.failure);
         }
         self.current += 1;
         Ok(())
     }
 
-    /// Asks, and shows the answer as it comes.
-    pub(crate) async fn ask(
+    /// Sends a request and streams the response.
+    pub(crate) async fn request(
         &self,
         request: &Request<'_>,
         limits: &mut Limits,
-    ) -> Result<Turn, Broken> {
-        let before = |failure| Broken { failure, begun: false };
+    ) -> Result<Turn, FailedResponse> {
+        let before = |failure| FailedResponse { failure, started: false };
         let params = self.params(request.messages.clone(), request.tools);
         if !is_granted(self.current(), ModelPermission::Stream) {
-            let answer = timeout(self.patience(), self.ctx.models().invoke(params)).await;
-            let answer = answer.map_err(|_| before(self.silent()))?;
-            let response = answer.map_err(|error| before(error.into()))?;
+            let response_state =
+                timeout(self.idle_timeout(), self.ctx.models().invoke(params)).await;
+            let response_state = response_state.map_err(|_| before(self.idle_timeout_error()))?;
+            let response = response_state.map_err(|error| before(error.into()))?;
             return self.whole(response, request, limits).await;
         }
         let opened = self.ctx.models().stream(params).await;
         let mut stream = opened.map_err(|error| before(error.into()))?;
-        let mut answer = Answer::new(self.ctx, self.screen(request));
+        let mut response_state = ResponseState::new(self.ctx, self.screen(request));
         loop {
-            let item = match timeout(self.patience(), stream.next()).await {
+            let item = match timeout(self.idle_timeout(), stream.next()).await {
                 Ok(Some(Ok(item))) => item,
                 Ok(None) => break,
-                Ok(Some(Err(error))) => return Err(answer.broken(error.into())),
-                Err(_) => return Err(answer.broken(self.silent())),
+                Ok(Some(Err(error))) => return Err(response_state.failed(error.into())),
+                Err(_) => return Err(response_state.failed(self.idle_timeout_error())),
             };
-            let taken = answer.take(item).await;
-            taken.map_err(|failure| Broken { failure, begun: true })?;
+            let taken = response_state.take(item).await;
+            taken.map_err(|failure| FailedResponse { failure, started: true })?;
         }
         let response = stream.response().cloned().unwrap_or_default();
-        limits.count(usage(&response).or(answer.usage.as_ref()).unwrap_or(&Object::new()));
-        self.turn(answer, response).await
+        limits.count(usage(&response).or(response_state.usage.as_ref()).unwrap_or(&Object::new()));
+        self.turn(response_state, response).await
     }
 
-    /// An answer that came in one piece.
+    /// A response in one piece.
     async fn whole(
         &self,
         response: ProviderResponse,
         request: &Request<'_>,
         limits: &mut Limits,
-    ) -> Result<Turn, Broken> {
+    ) -> Result<Turn, FailedResponse> {
         limits.count(usage(&response).unwrap_or(&Object::new()));
-        let mut answer = Answer::new(self.ctx, self.screen(request));
-        let begun = |failure| Broken { failure, begun: true };
+        let mut response_state = ResponseState::new(self.ctx, self.screen(request));
+        let started = |failure| FailedResponse { failure, started: true };
         let text = response.text();
-        answer.take(ModelStreamItem::TextDelta { text }).await.map_err(begun)?;
+        response_state.take(ModelStreamItem::TextDelta { text }).await.map_err(started)?;
         let calls = response.segments.iter().filter_map(|segment| segment.get("tool_call"));
         for call in calls.filter_map(|call| serde_json::from_value(call.clone()).ok()) {
-            answer.take(ModelStreamItem::ToolCallEnd(call)).await.map_err(begun)?;
+            response_state.take(ModelStreamItem::ToolCallEnd(call)).await.map_err(started)?;
         }
-        self.turn(answer, response).await
+        self.turn(response_state, response).await
     }
 
-    async fn turn(&self, answer: Answer<'_>, response: ProviderResponse) -> Result<Turn, Broken> {
-        let told = response.metadata.get("finish_reason").and_then(Value::as_str);
-        let finish_reason = answer.finish_reason.clone().or(told.map(str::to_owned));
-        let Some(screen) = answer.screen else {
-            let Answer { text, calls, .. } = answer;
+    async fn turn(
+        &self,
+        response_state: ResponseState<'_>,
+        response: ProviderResponse,
+    ) -> Result<Turn, FailedResponse> {
+        let reason = response.metadata.get("finish_reason").and_then(Value::as_str);
+        let finish_reason = response_state.finish_reason.clone().or(reason.map(str::to_owned));
+        let Some(screen) = response_state.screen else {
+            let ResponseState { text, calls, .. } = response_state;
             return Ok(Turn { text, calls, segments: response.segments, finish_reason });
         };
         let (rest, Parsed { text_before: text, calls }) = screen.finish();
         let shown = if rest.is_empty() { Ok(()) } else { self.ctx.delta(&rest).await };
-        shown.map_err(|failure| Broken { failure, begun: true })?;
+        shown.map_err(|failure| FailedResponse { failure, started: true })?;
         Ok(Turn { text, calls, segments: Vec::new(), finish_reason })
     }
 
@@ -195,7 +201,7 @@ impl<'a> Models<'a> {
         }
     }
 
-    /// The model knows tools from its prompt alone.
+    /// Whether the model gets tools through its prompt.
     pub(crate) fn is_prompted(&self) -> bool {
         match self.config.tool_calling {
             ToolCalling::Native => false,
@@ -204,38 +210,38 @@ impl<'a> Models<'a> {
         }
     }
 
-    /// For answers that may hold calls as text: of what is offered, and of what was granted besides. Such a
-    /// model may write a call even when it is asked to answer; nobody wants to read that.
+    /// For responses that may contain calls as text: of offered and of other granted tools. Such a model may write a call
+    /// even when it should answer; it must not be shown.
     fn screen(&self, request: &Request<'_>) -> Option<Screen> {
         let known = request.tools.iter().chain(&self.ctx.resources.tools);
         let names: HashSet<String> = known.map(|tool| tool.tool_name.clone()).collect();
         (self.is_prompted() && !names.is_empty()).then(|| Screen::new(names))
     }
 
-    fn patience(&self) -> Duration {
+    fn idle_timeout(&self) -> Duration {
         Duration::from_secs(self.config.model_timeout_s.max(1))
     }
 
-    fn silent(&self) -> RunFailure {
+    fn idle_timeout_error(&self) -> RunFailure {
         let model = &self.current().model_id;
-        let said = self.texts.model_is_silent(model, self.patience().as_secs());
-        RunFailure::new("model.timeout", said).retryable()
+        let message = self.texts.model_timeout(model, self.idle_timeout().as_secs());
+        RunFailure::new("model.timeout", message).retryable()
     }
 }
 
-/// An answer as it comes.
-struct Answer<'a> {
+/// A response while it is received.
+struct ResponseState<'a> {
     ctx: &'a RunCtx,
     text: String,
     calls: Vec<greenroom_sdk::ModelToolCall>,
     usage: Option<Object>,
     finish_reason: Option<String>,
-    begun: bool,
-    /// Holds back what may turn out to be a call.
+    started: bool,
+    /// Holds back text that may be a call.
     screen: Option<Screen>,
 }
 
-impl<'a> Answer<'a> {
+impl<'a> ResponseState<'a> {
     fn new(ctx: &'a RunCtx, screen: Option<Screen>) -> Self {
         Self {
             ctx,
@@ -243,13 +249,13 @@ impl<'a> Answer<'a> {
             calls: Vec::new(),
             usage: None,
             finish_reason: None,
-            begun: false,
+            started: false,
             screen,
         }
     }
 
     async fn take(&mut self, item: ModelStreamItem) -> Result<(), RunFailure> {
-        self.begun |= !matches!(item, ModelStreamItem::Usage(_) | ModelStreamItem::Finish { .. });
+        self.started |= !matches!(item, ModelStreamItem::Usage(_) | ModelStreamItem::Finish { .. });
         match item {
             ModelStreamItem::TextDelta { text } => {
                 self.text.push_str(&text);
@@ -272,17 +278,17 @@ impl<'a> Answer<'a> {
         Ok(())
     }
 
-    fn broken(&self, failure: RunFailure) -> Broken {
-        Broken { failure, begun: self.begun }
+    fn failed(&self, failure: RunFailure) -> FailedResponse {
+        FailedResponse { failure, started: self.started }
     }
 }
 
-/// A model that answers, not one that embeds or ranks.
-pub(crate) fn talks(model: &&ModelResource) -> bool {
+/// Whether it is a chat model.
+pub(crate) fn is_chat_model(model: &&ModelResource) -> bool {
     is_granted(model, ModelPermission::Stream) || is_granted(model, ModelPermission::Invoke)
 }
 
-/// A resource that lists no operations says nothing about them.
+/// A resource without operations allows all of them.
 fn is_granted(model: &ModelResource, operation: ModelPermission) -> bool {
     model.operations.is_empty() || model.operations.contains(&operation)
 }
@@ -291,7 +297,7 @@ fn usage(response: &ProviderResponse) -> Option<&Object> {
     response.metadata.get("usage").and_then(Value::as_object)
 }
 
-/// A tool as a request offers it: its schema unchanged.
+/// A tool in a request, with unchanged schema.
 fn offer(tool: &ToolResource) -> Object {
     Object::from_iter([
         ("tool_name".to_owned(), tool.tool_name.as_str().into()),
@@ -310,7 +316,7 @@ fn add_to_prompt(messages: &mut Vec<ModelMessage>, more: &str) {
     }
 }
 
-/// Rather too many than too few: a token for three bytes, and the frame of each message.
+/// A high estimate: one token per three bytes, plus overhead per message.
 pub(crate) fn estimate(messages: &[ModelMessage]) -> u64 {
     let bytes = |message: &ModelMessage| {
         let calls: usize = message.tool_calls.iter().map(|call| call.args.to_string().len()).sum();

@@ -1,7 +1,7 @@
-//! Tool calling for models that know text alone: the tools in the prompt, the calls taken out of what they write.
+//! Tool calling for models without native support: tools in the prompt, calls parsed from the text.
 //!
-//! Invariant: the same tools give the same text, their schemas unchanged. What such a model reads of earlier
-//! calls is what it is asked to write itself.
+//! Invariant: the same tools give the same text, with unchanged schemas. Earlier calls are shown in the format that the
+//! model is asked to use.
 
 mod lead;
 mod parse;
@@ -21,10 +21,10 @@ You can call tools. To call one, write one JSON object on a line of its own:
 
 - `NAME` is the exact name of a tool below; `args` fits the JSON Schema of its parameters.
 - You may make several calls: one object after the other.
-- Write nothing behind your calls, and never make up a result: you are told what each call gave.
+- Write nothing behind your calls, and never make up a result: you are texts what each call gave.
 - When you need no tool, answer in plain text without such an object."#;
 
-/// What the prompt says of the tools.
+/// The tools section of the prompt.
 pub(crate) fn catalogue(tools: &[ToolResource]) -> String {
     let described = tools.iter().map(|tool| {
         let description = tool.description.as_deref().unwrap_or("(no description)");
@@ -34,43 +34,46 @@ pub(crate) fn catalogue(tools: &[ToolResource]) -> String {
     std::iter::once(HOW_TO_CALL.to_owned()).chain(described).collect()
 }
 
-/// The messages without calls and results: an assistant's calls as it would have written them, the results of
-/// a turn as one message of the user's.
+/// Messages without tool calls: calls as the model would have written them, the results of a turn as one user
+/// message.
 pub(crate) fn as_text(messages: &[ModelMessage]) -> Vec<ModelMessage> {
-    let mut told: Vec<ModelMessage> = Vec::with_capacity(messages.len());
+    let mut texts: Vec<ModelMessage> = Vec::with_capacity(messages.len());
     let mut last_is_result = false;
     for message in messages {
         let is_result = message.role == Role::Tool;
         let text = match message.role {
             Role::Tool => ModelMessage { content: Some(result(message)), ..plain(Role::User) },
-            Role::Assistant => ModelMessage { content: asked(message), ..plain(Role::Assistant) },
+            Role::Assistant => {
+                ModelMessage { content: assistant_text(message), ..plain(Role::Assistant) }
+            }
             Role::System | Role::User => message.clone(),
         };
-        match told.last_mut().filter(|_| last_is_result && is_result) {
+        match texts.last_mut().filter(|_| last_is_result && is_result) {
             Some(before) => join(before, text.content),
-            None => told.push(text),
+            None => texts.push(text),
         }
         last_is_result = is_result;
     }
-    told
+    texts
 }
 
 fn plain(role: Role) -> ModelMessage {
     ModelMessage::text(role, "")
 }
 
-fn asked(message: &ModelMessage) -> Option<MessageContent> {
+fn assistant_text(message: &ModelMessage) -> Option<MessageContent> {
     if message.tool_calls.is_empty() {
         return message.content.clone();
     }
-    let said = message.content.as_ref().map(MessageContent::text).unwrap_or_default();
-    let calls = message.tool_calls.iter().map(written);
-    let lines = Some(said).filter(|said| !said.is_empty()).into_iter().chain(calls);
+    let text_before = message.content.as_ref().map(MessageContent::text).unwrap_or_default();
+    let calls = message.tool_calls.iter().map(call_text);
+    let lines =
+        Some(text_before).filter(|text_before| !text_before.is_empty()).into_iter().chain(calls);
     Some(MessageContent::Text(lines.collect::<Vec<_>>().join("\n")))
 }
 
-/// A call as the model is asked to write it.
-fn written(call: &ModelToolCall) -> String {
+/// A call in the format that the model is asked to use.
+fn call_text(call: &ModelToolCall) -> String {
     match &call.args_text {
         Some(text) => text.clone(),
         None => format!("{{\"tool\": {}, \"args\": {}}}", json!(call.name), call.args),
@@ -117,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn the_catalogue_names_every_tool_with_its_schema_as_it_is() {
+    fn the_catalogue_lists_every_tool_with_its_unchanged_schema() {
         let schema = json!({"type": "object", "properties": {"n": {"type": ["integer", "null"],
             "minimum": 1, "maximum": 9, "default": null, "enum": [1, 2, null]},
             "x": {"oneOf": [{"type": "string"}, {"const": 7}]}}, "additionalProperties": false});
@@ -154,11 +157,11 @@ mod tests {
             answer("2", "two"),
             ModelMessage::text(Role::User, "and?"),
         ];
-        let told = as_text(&messages);
+        let texts = as_text(&messages);
         let text = |message: &ModelMessage| {
             message.content.as_ref().map(MessageContent::text).unwrap_or_default()
         };
-        let told: Vec<(Role, String)> = told.iter().map(|one| (one.role, text(one))).collect();
+        let texts: Vec<(Role, String)> = texts.iter().map(|one| (one.role, text(one))).collect();
         let calls = "I look.\n{\"tool\": \"fs.read\", \"args\": {\"path\":\"a\"}}\n\
                      {\"tool\": \"fs.read\", \"args\": {\"path\":\"b\"}}";
         let expected = [
@@ -167,6 +170,6 @@ mod tests {
             (Role::User, "Result of `fs.read`:\none\n\nResult of `fs.read`:\ntwo".to_owned()),
             (Role::User, "and?".to_owned()),
         ];
-        assert_eq!(told, expected);
+        assert_eq!(texts, expected);
     }
 }

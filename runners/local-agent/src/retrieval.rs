@@ -1,7 +1,7 @@
-//! Which tools a request offers: all of them, or those that fit the input and a search for the others.
+//! Which tools a request offers: all of them, or relevant ones and a search for the others.
 //!
-//! Invariant: the order is stable and only grows at its end, so that a provider's prompt cache holds. What is
-//! offered decides nothing about what may be called.
+//! Invariant: the order is stable and only grows at its end, so that prompt caches stay valid. Offering does not affect
+//! what may be called.
 
 use crate::config::Config;
 use crate::tools::PROJECT_CLI;
@@ -11,20 +11,20 @@ use greenroom_sdk::{
 use std::sync::{Mutex, PoisonError};
 
 pub(crate) const SEARCH_TOOLS: &str = "search_tools";
-/// Tools that others lean on: methods stand in the first, the cards of skills are read with the second.
-const KEPT: [&str; 2] = [PROJECT_CLI, "skill.read"];
+/// Tools that are always offered: the first contains methods, the second reads skill cards.
+const ALWAYS_OFFERED: [&str; 2] = [PROJECT_CLI, "skill.read"];
 const TOP_K: u64 = 5;
 const TOP_K_MAX: u64 = 20;
 
 pub(crate) struct Offer {
     granted: Vec<ToolResource>,
     offered: Vec<ToolResource>,
-    /// Names that a search brought up, offered from the next request on.
+    /// Names found by a search, offered from the next request on.
     found: Mutex<Vec<String>>,
 }
 
 impl Offer {
-    /// What the first request offers: granted tools, and the agent's `own`.
+    /// The tools of the first request: granted tools, and the agent's `own`.
     pub(crate) async fn new(ctx: &RunCtx, config: &Config, own: Vec<ToolResource>) -> Self {
         let mut granted = ctx.resources.tools.clone();
         granted.sort_by(|one, other| one.tool_name.cmp(&other.tool_name));
@@ -43,7 +43,7 @@ impl Offer {
         &self.offered
     }
 
-    /// Keeps a tool that was called, and what a search has found, for the rest of the run.
+    /// Keeps a called tool, and search results, for the rest of the run.
     pub(crate) fn used(&mut self, name: &str) {
         let found = std::mem::take(&mut *self.found.lock().unwrap_or_else(PoisonError::into_inner));
         for name in found.iter().map(String::as_str).chain([name]) {
@@ -53,33 +53,33 @@ impl Offer {
         }
     }
 
-    /// Carries a call of `search_tools` out; what it finds is offered from then on.
+    /// Executes a call of `search_tools`; its results are offered from then on.
     pub(crate) async fn search(&self, ctx: &RunCtx, args: &Object) -> Result<Value, AgentAPIError> {
         let tools = ctx.tools().search_with(search_params(args)?).await?;
         let names = tools.iter().map(|tool| tool.tool_name.clone());
         self.found.lock().unwrap_or_else(PoisonError::into_inner).extend(names);
-        let told = tools.iter().map(|tool| {
+        let listed = tools.iter().map(|tool| {
             json!({"name": tool.tool_name, "description": tool.description,
                 "parameters": tool.parameters})
         });
-        Ok(json!({"tools": told.collect::<Vec<_>>()}))
+        Ok(json!({"tools": listed.collect::<Vec<_>>()}))
     }
 }
 
-/// The tools that fit the input, by name. A search that fails leaves the first ones.
+/// The most relevant tools, by name. If the search fails, the first ones.
 async fn best(ctx: &RunCtx, granted: &[ToolResource], count: usize) -> Vec<ToolResource> {
     let wanted: Vec<String> = match query(ctx) {
         Some(query) => {
             let top_k = u32::try_from(count).unwrap_or(u32::MAX);
-            let found = ctx.tools().search_with(ToolSearchParams { query, top_k }).await;
-            match found {
-                Ok(found) => found.into_iter().map(|tool| tool.tool_name).collect(),
+            let result = ctx.tools().search_with(ToolSearchParams { query, top_k }).await;
+            match result {
+                Ok(tools) => tools.into_iter().map(|tool| tool.tool_name).collect(),
                 Err(_) => granted.iter().map(|tool| tool.tool_name.clone()).collect(),
             }
         }
         None => Vec::new(),
     };
-    let kept = KEPT.iter().map(|name| (*name).to_owned());
+    let kept = ALWAYS_OFFERED.iter().map(|name| (*name).to_owned());
     let kept = kept.filter(|name| granted.iter().any(|tool| tool.tool_name == *name));
     let mut names: Vec<String> = Vec::new();
     for name in kept.chain(wanted) {
@@ -90,7 +90,7 @@ async fn best(ctx: &RunCtx, granted: &[ToolResource], count: usize) -> Vec<ToolR
     granted.iter().filter(|tool| names.contains(&tool.tool_name)).cloned().collect()
 }
 
-/// What the event is about: its text, else its type and what it carries.
+/// The search query: the event's text, else its type and data.
 fn query(ctx: &RunCtx) -> Option<String> {
     let text = ctx.text().trim();
     if !text.is_empty() {
@@ -108,7 +108,7 @@ fn search_params(args: &Object) -> Result<ToolSearchParams, AgentAPIError> {
     };
     let query = match args.get("query") {
         Some(Value::String(query)) if !query.trim().is_empty() => query.clone(),
-        _ => return Err(wrong("query", "must be a text that is not empty")),
+        _ => return Err(wrong("query", "must be a non-empty string")),
     };
     let top_k = match args.get("top_k") {
         None | Some(Value::Null) => TOP_K,

@@ -1,7 +1,7 @@
-//! Messages that come while a run is under way.
+//! Messages that arrive during a run.
 //!
-//! Invariant: what was taken from the host is kept until a turn of the model ends; `/cancel` ends the run at
-//! once, whatever the model or a tool is doing, and is told to no model.
+//! Invariant: messages taken from the host are kept until a turn of the model ends; `/cancel` ends the run at once,
+//! whatever the model or a tool is doing, and is not shown to the model.
 
 use crate::commands;
 use crate::config::Config;
@@ -11,7 +11,7 @@ use greenroom_sdk::{AgentAPIError, RunCtx, RunFailure, SteeringItem};
 use std::pin::pin;
 use std::time::Duration;
 
-/// How often the host is asked while something goes on, and how often once that has taken long.
+/// Poll interval, and the interval after `LATER` polls.
 const EVERY: Duration = Duration::from_secs(1);
 const EVERY_LATER: Duration = Duration::from_secs(5);
 const LATER: u32 = 60;
@@ -28,15 +28,15 @@ impl<'a> Steering<'a> {
         Self { ctx, config, texts, waiting: Vec::new() }
     }
 
-    /// The messages that came since the last time, in their order.
+    /// The messages since the last call, in order.
     pub(crate) async fn take(&mut self) -> Result<Vec<SteeringItem>, RunFailure> {
-        if self.is_offered() && self.look().await? {
+        if self.is_offered() && self.poll().await? {
             return Err(self.cancelled());
         }
         Ok(std::mem::take(&mut self.waiting))
     }
 
-    /// The future's output; the failure `cancelled` as soon as the user calls the run off.
+    /// The future's output, or the failure `cancelled` as soon as the user cancels the run.
     pub(crate) async fn watch<T>(
         &mut self,
         future: impl Future<Output = T>,
@@ -53,12 +53,12 @@ impl<'a> Steering<'a> {
             {
                 return Ok(output);
             }
-            // A look that has begun is waited for: what the host has handed out is handed out once.
-            let (output, looked) = match select(future.as_mut(), pin!(self.look())).await {
-                Either::Left((output, look)) => (Some(output), look.await),
+            // A started poll is awaited: the host returns a message only once.
+            let (output, looked) = match select(future.as_mut(), pin!(self.poll())).await {
+                Either::Left((output, poll)) => (Some(output), poll.await),
                 Either::Right((looked, _)) => (None, looked),
             };
-            // A look that failed is made again.
+            // A failed poll is repeated.
             if looked.unwrap_or_default() {
                 return Err(self.cancelled());
             }
@@ -73,8 +73,8 @@ impl<'a> Steering<'a> {
         self.ctx.context.available_apis.steering_pull
     }
 
-    /// Takes what has come; true when the run is called off.
-    async fn look(&mut self) -> Result<bool, AgentAPIError> {
+    /// Polls for messages; true if the run is cancelled.
+    async fn poll(&mut self) -> Result<bool, AgentAPIError> {
         let mut is_cancelled = false;
         for item in self.ctx.steering().pull().await? {
             let text = item.input.text.as_deref().unwrap_or_default();

@@ -1,8 +1,7 @@
-//! Sentences for the user, in the language of the user.
+//! Messages for the user, in the user's language.
 //!
-//! Invariant: whoever writes Chinese is answered in Chinese, everybody else in English.
+//! Invariant: users who write Chinese get Chinese, all others English.
 
-/// Picks one of two languages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Texts {
     English,
@@ -18,7 +17,6 @@ impl Texts {
         }
     }
 
-    /// One of the two.
     pub(crate) fn pick<'t>(self, english: &'t str, chinese: &'t str) -> &'t str {
         match self {
             Self::English => english,
@@ -26,103 +24,99 @@ impl Texts {
         }
     }
 
-    /// `wanted` is the model that the config names; empty when it names none.
+    /// `wanted` is the configured model; empty if there is none.
     pub(crate) fn no_model(self, wanted: &str) -> String {
         match (self, wanted) {
             (Self::English, "") => {
                 "this agent has no model: add `models = [\"NAME\"]` to its grant".to_owned()
             }
             (Self::Chinese, "") => {
-                "这个助手没有模型：请在它的 grant 中加上 `models = [\"NAME\"]`".to_owned()
+                "该智能体没有可用的模型：请在其 grant 中添加 `models = [\"NAME\"]`".to_owned()
             }
             (Self::English, _) => format!(
-                "the model `{wanted}` of this agent's config is not granted to it: \
+                "the configured model `{wanted}` is not granted to this agent: \
                  add `models = [\"{wanted}\"]` to its grant"
             ),
             (Self::Chinese, _) => format!(
-                "这个助手的配置使用模型 `{wanted}`，但没有授予它：\
-                 请在它的 grant 中加上 `models = [\"{wanted}\"]`"
+                "该智能体配置的模型 `{wanted}` 未获授权：\
+                 请在其 grant 中添加 `models = [\"{wanted}\"]`"
             ),
         }
     }
 
-    pub(crate) fn time_is_up(self) -> String {
+    pub(crate) fn time_limit_reached(self) -> String {
         self.pick(
-            "The time for this answer is used up. Ask again, perhaps for less at once.",
-            "这次回答的时间已用完。请重新提问，或一次少问一些。",
+            "The time limit for this answer was reached. Ask again, or ask for less at once.",
+            "本次回答已超时。请重试，或缩小问题范围。",
         )
         .to_owned()
     }
 
-    pub(crate) fn tokens_used_up(self) -> String {
+    pub(crate) fn token_limit_reached(self) -> String {
         self.pick(
-            "This answer has used all the tokens it may use. Ask for less at once.",
-            "这次回答已用完允许的 token。请一次少问一些。",
+            "This answer reached its token limit. Ask for less at once.",
+            "本次回答已达到 token 上限。请缩小问题范围。",
         )
         .to_owned()
     }
 
-    pub(crate) fn cost_reached(self) -> String {
-        self.pick(
-            "This answer has cost as much as one answer may cost.",
-            "这次回答的费用已达到单次上限。",
-        )
-        .to_owned()
+    pub(crate) fn cost_limit_reached(self) -> String {
+        self.pick("This answer reached its cost limit.", "本次回答的费用已达到上限。").to_owned()
     }
 
     pub(crate) fn repeated_failure(self, tool: &str) -> String {
         match self {
             Self::English => format!(
-                "I stopped: the same call of `{tool}` failed again and again. \
-                 Say it differently, or check the tool."
+                "Stopped: the same call of `{tool}` failed repeatedly. \
+                 Rephrase your request, or check the tool."
             ),
             Self::Chinese => {
-                format!("我停下来了：对 `{tool}` 的同一调用反复失败。请换个说法，或检查该工具。")
+                format!("已停止：对 `{tool}` 的同一调用反复失败。请换个说法，或检查该工具。")
             }
         }
     }
 
     pub(crate) fn error_cascade(self) -> String {
         self.pick(
-            "I stopped: nearly every tool call failed. Check the tools, then ask again.",
-            "我停下来了：几乎所有工具调用都失败了。请检查工具后再试。",
+            "Stopped: nearly every tool call failed. Check the tools, then ask again.",
+            "已停止：几乎所有工具调用都失败了。请检查工具后再试。",
         )
         .to_owned()
     }
 
-    pub(crate) fn model_is_silent(self, model: &str, seconds: u64) -> String {
+    pub(crate) fn model_timeout(self, model: &str, seconds: u64) -> String {
         match self {
-            Self::English => format!("The model `{model}` has said nothing for {seconds} s."),
-            Self::Chinese => format!("模型 `{model}` 已 {seconds} 秒没有任何回应。"),
+            Self::English => format!("The model `{model}` did not respond for {seconds} s."),
+            Self::Chinese => format!("模型 `{model}` 已 {seconds} 秒没有响应。"),
         }
     }
 
     pub(crate) fn empty_answer(self, model: &str) -> String {
         match self {
-            Self::English => format!("The model `{model}` gave an empty answer, twice."),
-            Self::Chinese => format!("模型 `{model}` 两次都给出了空的回答。"),
+            Self::English => format!("The model `{model}` returned an empty answer twice."),
+            Self::Chinese => format!("模型 `{model}` 连续两次返回空内容。"),
         }
     }
 
-    pub(crate) fn refused(self, model: &str) -> String {
+    pub(crate) fn answer_filtered(self, model: &str) -> String {
         match self {
             Self::English => format!(
-                "The provider of the model `{model}` filtered the answer. Say it differently."
+                "The provider of the model `{model}` filtered the answer. Rephrase your request."
             ),
-            Self::Chinese => format!("模型 `{model}` 的提供方过滤了这次回答。请换个说法。"),
+            Self::Chinese => format!("模型 `{model}` 的服务商过滤了本次回答。请换个说法。"),
         }
     }
 
-    pub(crate) fn rounds_used_up(self) -> String {
+    pub(crate) fn round_limit_reached(self) -> String {
         self.pick(
-            "I used all rounds of tool calls that I have and found no answer.",
-            "工具调用的轮数已用完，仍没有得到答案。",
+            "The limit of tool call rounds was reached without an answer.",
+            "已达到工具调用轮数上限，仍未得到答案。",
         )
         .to_owned()
     }
 
     pub(crate) fn cancelled(self) -> String {
-        self.pick("Cancelled, as you asked.", "已按你的要求取消。").to_owned()
+        self.pick("Cancelled.", "已取消。").to_owned()
     }
 }
 

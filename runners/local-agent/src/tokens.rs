@@ -1,14 +1,14 @@
-//! How large messages are, without asking anyone: rather too large than too small.
+//! Local token estimates, rather too high than too low.
 //!
-//! Invariant: more text is never fewer tokens; the estimate lies above what common tokenizers count for
-//! prose in any script.
+//! Invariant: more text is never fewer tokens; the estimate is above what common tokenizers count for prose in any
+//! script.
 
 use greenroom_sdk::protocol::{ContentElement, MessageContent};
 use greenroom_sdk::{ModelMessage, ToolResource, Value};
 
-/// The frame of a message, of a call, of a tool.
+/// Overhead of a message, a call, a tool.
 const FRAME: u64 = 8;
-/// A picture, a recording, a file.
+/// An image, a recording, a file.
 pub(crate) const PER_MEDIA: u64 = 1600;
 
 pub(crate) fn of_messages(messages: &[ModelMessage]) -> u64 {
@@ -25,7 +25,7 @@ pub(crate) fn of_message(message: &ModelMessage) -> u64 {
         let args = call.args_text.clone().unwrap_or_else(|| call.args.to_string());
         FRAME + of_text(&call.id) + of_text(&call.name) + of_text(&args)
     });
-    // Of segments only reasoning says more than content and calls do.
+    // Of the segments, only reasoning adds to content and calls.
     let segments = message.segments.iter().flatten();
     let thoughts = segments.filter(|one| one.get("type") == Some(&"reasoning".into()));
     let thoughts = thoughts.map(|one| of_text(&Value::Object(one.clone()).to_string()));
@@ -38,17 +38,17 @@ pub(crate) fn of_tool(tool: &ToolResource) -> u64 {
     FRAME + of_text(&tool.tool_name) + of_text(description) + of_text(&schema)
 }
 
-/// Two tokens for five letters of ASCII, one for any other, two for those beyond the common planes.
+/// Two tokens per five ASCII characters, one per other character, two beyond the basic plane.
 pub(crate) fn of_text(text: &str) -> u64 {
     text.chars().map(of_char).sum::<u64>().div_ceil(5)
 }
 
-/// The beginning of a text, so that it has at most so many tokens.
+/// The start of a text, with at most this many tokens.
 pub(crate) fn shorten(text: &str, tokens_max: u64) -> String {
     if of_text(text) <= tokens_max {
         return text.to_owned();
     }
-    // One token is left for the mark.
+    // One token is reserved for the ellipsis.
     let mut left = tokens_max.saturating_sub(1) * 5;
     let mut end = 0;
     for (at, c) in text.char_indices() {

@@ -1,16 +1,16 @@
-//! What one answer of the model comes to.
+//! One response of the model.
 //!
-//! Invariant: the ids of a run's calls differ, whatever providers make of them; the arguments are such that the
-//! host takes them, in what is reported of a call and in the next request.
+//! Invariant: call ids of a run are unique, whatever providers send; the host accepts the arguments, in results and in
+//! the next request.
 
 use crate::event;
 use greenroom_sdk::protocol::{MessageContent, NESTING_MAX, nesting_depth};
 use greenroom_sdk::{ModelMessage, ModelToolCall, Object, Role, Value, json};
 use std::collections::HashSet;
 
-/// Levels of arguments: what stands around them in a request comes on top.
+/// Maximum nesting of arguments: a request adds some levels.
 const ARGS_LEVELS_MAX: usize = NESTING_MAX - 12;
-/// Bytes of the arguments of one call, and of all calls of a turn. The host takes results up to 1 MiB.
+/// Limit for the arguments of one call, and of all calls of a turn. The host accepts results up to 1 MiB.
 const ARGS_BYTES_MAX: usize = 960 * 1024;
 const ALL_ARGS_BYTES_MAX: usize = 2 * ARGS_BYTES_MAX;
 
@@ -18,13 +18,13 @@ const ALL_ARGS_BYTES_MAX: usize = 2 * ARGS_BYTES_MAX;
 pub(crate) struct Turn {
     pub(crate) text: String,
     pub(crate) calls: Vec<ModelToolCall>,
-    /// The answer as the provider gave it; empty where nobody knows.
+    /// The provider's segments; empty if unknown.
     pub(crate) segments: Vec<Object>,
     pub(crate) finish_reason: Option<String>,
 }
 
 impl Turn {
-    /// The turn as the next request repeats it.
+    /// The turn as a message of the next request.
     pub(crate) fn message(&self) -> ModelMessage {
         let content = (!self.text.is_empty()).then(|| MessageContent::Text(self.text.clone()));
         let mut message = ModelMessage {
@@ -37,12 +37,12 @@ impl Turn {
         message
     }
 
-    /// Neither words nor calls nor anything to look at.
+    /// No text, calls or media.
     pub(crate) fn is_empty(&self) -> bool {
         self.text.trim().is_empty() && self.calls.is_empty() && !self.has_media()
     }
 
-    /// The segments that say more than the text does.
+    /// Segments other than text and calls.
     pub(crate) fn shown_segments(&self) -> Option<Vec<Value>> {
         let says_more = |segment: &Object| !matches!(kind(segment), "text" | "tool_call");
         let shown: Vec<Value> = self
@@ -59,10 +59,10 @@ impl Turn {
         self.segments.iter().any(|one| matches!(kind(one), "image" | "audio" | "video" | "ui"))
     }
 
-    /// Calls tools by the names that `meant` knows better.
-    pub(crate) fn correct(&mut self, meant: impl Fn(&str) -> Option<String>) {
+    /// Corrects tool names.
+    pub(crate) fn correct_names(&mut self, resolve_name: impl Fn(&str) -> Option<String>) {
         for call in &mut self.calls {
-            let Some(name) = meant(&call.name) else { continue };
+            let Some(name) = resolve_name(&call.name) else { continue };
             let shown = self.segments.iter_mut().filter_map(|segment| segment.get_mut("tool_call"));
             for segment in shown.filter(|shown| shown["id"] == call.id.as_str()) {
                 segment["name"] = name.as_str().into();
@@ -71,7 +71,7 @@ impl Turn {
         }
     }
 
-    /// Takes away arguments that nobody would take: such a call is never carried out, and says why.
+    /// Removes oversized arguments: such a call is not executed and has an error.
     pub(crate) fn limit_arguments(&mut self) {
         let mut all_bytes = 0;
         for call in &mut self.calls {
@@ -99,9 +99,9 @@ impl Turn {
         }
     }
 
-    /// Gives calls whose id was used before in the run another one.
-    pub(crate) fn distinguish(&mut self, used: &mut HashSet<String>) {
-        // A call and its segment stand at the same place among those of one id.
+    /// Makes call ids unique in the run.
+    pub(crate) fn make_ids_unique(&mut self, used: &mut HashSet<String>) {
+        // A call and its segment have the same index among those of one id.
         let shown = self.segments.iter_mut().filter_map(|segment| segment.get_mut("tool_call"));
         let mut shown: Vec<&mut Value> = shown.collect();
         for call in &mut self.calls {
@@ -150,15 +150,16 @@ mod tests {
             segments: ["a", "a-2", "b", "b", ""].map(segment).to_vec(),
             ..Turn::default()
         };
-        turn.distinguish(&mut used);
+        turn.make_ids_unique(&mut used);
         let ids: Vec<&str> = turn.calls.iter().map(|call| call.id.as_str()).collect();
         assert_eq!(ids, ["a-2", "a-2-2", "b", "b-2", "call-2"]);
-        let told: Vec<&Value> = turn.segments.iter().map(|one| &one["tool_call"]["id"]).collect();
-        assert_eq!(told, ids, "in their order");
+        let segment_ids: Vec<&Value> =
+            turn.segments.iter().map(|one| &one["tool_call"]["id"]).collect();
+        assert_eq!(segment_ids, ids, "in their order");
     }
 
     #[test]
-    fn arguments_that_nobody_takes_are_left_out_everywhere_and_the_call_says_why() {
+    fn oversized_arguments_are_removed_and_the_call_has_an_error() {
         let nested = |levels: usize| (1..levels).fold(json!({}), |inner, _| json!({"a": inner}));
         let long = |bytes: usize| json!({"text": "x".repeat(bytes)});
         let with = |id: &str, args: Value| ModelToolCall { args, ..call(id) };
@@ -187,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn reasoning_and_pictures_are_shown_beside_the_text_and_calls_are_not() {
+    fn reasoning_and_images_are_shown_beside_the_text_and_calls_are_not() {
         let segments = [
             json!({"type": "reasoning", "text": "hm"}),
             json!({"type": "text", "text": "yes"}),

@@ -97,9 +97,9 @@ NO_HOST = "no host at `DOOR` ({}): `GREENROOM_URL` is the host's address, withou
             "`[runners.NAME] token` in the host's configuration",
         ),
         (
-            http("403 Forbidden", '{"error":{"message":"`Host` is not a name of this host"}}'),
+            http("403 Forbidden", '{"error":{"message":"`Host` is not an allowed host name"}}'),
             "serve.refused",
-            "the host refused the runner: `Host` is not a name of this host",
+            "the host refused the runner: `Host` is not an allowed host name",
         ),
         (http("403 Forbidden"), "serve.refused", "the host refused the runner: HTTP 403"),
         (http("404 Not Found"), "serve.address", NO_HOST.format("HTTP 404")),

@@ -186,7 +186,7 @@ impl Running {
         let stop = CancellationToken::new();
         let access = wiring::access(&config, &admin_token);
         let options = wiring::server(&config, &admin_token);
-        let front = wiring::front(&config);
+        let front = wiring::request_policy(&config);
         let server = Server::new(host.clone(), access, front, options, stop.clone());
         folder.announce(&doors, file.path())?;
         let url = address(&server, &doors, &admin_token, &mut secrets)?;
@@ -292,7 +292,7 @@ impl Running {
             Ok(()) => {
                 (self.runners, self.resources) = (runners, resources);
                 self.server.set_access(wiring::access(&config, &self.admin_token));
-                self.server.set_front(wiring::front(&config));
+                self.server.set_request_policy(wiring::request_policy(&config));
                 self.doors.reload(&config.server);
                 tracing::info!(file = %file.display(), "reloaded the configuration");
                 loaded.iter().for_each(print_warnings);

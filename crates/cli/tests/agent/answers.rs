@@ -66,7 +66,7 @@ answer = [{ finish = "content_filter" }]
     for provider in PROVIDERS {
         let scene = Setting { script, provider, ..Setting::default() }.open().await;
         for (conversation, text, sentence) in
-            [("c1", "hello", "filtered the answer"), ("c2", "你好", "过滤了这次回答")]
+            [("c1", "hello", "filtered the answer"), ("c2", "你好", "过滤了本次回答")]
         {
             let run = scene.say(conversation, text).await;
             assert_eq!(outcome(&run), (RunStatus::Failed, "model.refused"), "{provider}");
@@ -101,8 +101,8 @@ async fn without_a_model_the_user_is_told_so_in_their_language() {
     let none = Setting { models: &[], ..Setting::default() };
     let gone = Setting { config: "{ model = \"gone\" }", ..Setting::default() };
     for (setting, english, chinese) in [
-        (none, "this agent has no model", "这个助手没有模型"),
-        (gone, "is not granted", "没有授予"),
+        (none, "this agent has no model", "该智能体没有可用的模型"),
+        (gone, "is not granted", "未获授权"),
     ] {
         let scene = setting.open().await;
         for (text, sentence) in [("hello", english), ("你好", chinese)] {

@@ -131,12 +131,12 @@ async fn a_command_that_fails_answers_with_the_error_and_how_to_call_it() {
     for (number, (line, expected)) in [
         ("/note count=many text=x", "`/scribe.note` failed: "),
         ("/note txt=hello", "`/scribe.note` failed: "),
-        ("/note {\"text\": }", "what begins with `{` must be one JSON object"),
+        ("/note {\"text\": }", "text that starts with `{` must be one JSON object"),
         ("/note count=1 count=2 x", "`count` is given twice"),
-        ("/forge.add 1 2", "`/forge.add` failed: no argument takes the text `1 2`"),
+        ("/forge.add 1 2", "`/forge.add` failed: no argument accepts the text `1 2`"),
         ("/forge.fail", "`/forge.fail` failed: the pen is empty (NO_INK)"),
         ("/forge.refuse", "`/forge.refuse` failed: "),
-        ("/read", "`/read` could be: /calendar.read, /contacts.read"),
+        ("/read", "`/read` is ambiguous: /calendar.read, /contacts.read"),
         ("/note count=很多 text=x", "`/scribe.note` 失败："),
         ("/note text=\"two  blanks", "`/scribe.note` failed: a quote is not closed: `text=\"two"),
         ("/note “两个 空格", "`/scribe.note` 失败：引号没有闭合：`“两个 空格`"),
@@ -154,7 +154,7 @@ async fn a_command_that_fails_answers_with_the_error_and_how_to_call_it() {
     }
     let answer = last_answer(&scene, "c0").await;
     assert!(answer.contains("count"), "the field is named: {answer}");
-    assert!(answer.contains("How to call it:\n/scribe.note text=<text> [at=<json>]"), "{answer}");
+    assert!(answer.contains("Usage:\n/scribe.note text=<text> [at=<json>]"), "{answer}");
     assert!(answer.contains("  level=low|high (optional)"), "{answer}");
     assert_eq!(scene.requests(), Vec::<Value>::new());
 }
@@ -211,7 +211,7 @@ async fn help_lists_what_is_available_to_this_actor_and_nothing_else() {
     let help = scene.answer("c1", "/help").await;
     for line in [
         "/help [NAME] — what there is, or how to call one tool",
-        "/reset — begin the conversation anew",
+        "/reset — start the conversation over",
         "/calendar.read mode=day|range|event [date=<text>]",
         "/forge.add a=<number> b=<number> — Adds two numbers",
         "/scribe.note text=<text> [at=<json>] [count=<number>]",
@@ -287,7 +287,7 @@ async fn a_reset_begins_anew_for_the_model_and_helps_are_none_of_its_matter() {
     assert!(!text.contains("/help") && !text.contains("Commands:"), "{text}");
 
     let answer = scene.answer("c1", "/reset").await;
-    assert!(answer.starts_with("The conversation begins anew"), "{answer}");
+    assert!(answer.starts_with("The conversation starts over"), "{answer}");
     scene.answer("c1", "and now?").await;
     let said = scene.asked().pop().unwrap();
     let text = json!(said).to_string();
@@ -310,11 +310,11 @@ async fn a_conversation_chooses_its_model() {
     let shown = scene.answer("c1", "/model").await;
     assert!(shown.contains("- main (in use)\n- second\n"), "{shown}");
     let set = scene.answer("c1", "/model second").await;
-    assert_eq!(set, "From now on this conversation uses `second`");
+    assert_eq!(set, "This conversation now uses `second`");
     assert_eq!(scene.answer("c1", "hi").await, "second: hi");
     assert_eq!(scene.answer("c2", "hi").await, "You said: hi");
     let none = scene.answer("c1", "/model third").await;
-    assert_eq!(none, "There is no such model. There are: main, second");
+    assert_eq!(none, "Unknown model. Available models: main, second");
     scene.answer("c1", "/model default").await;
     assert_eq!(scene.answer("c1", "hi").await, "You said: hi");
 }
@@ -325,7 +325,7 @@ async fn a_quote_that_is_not_closed_calls_nothing() {
     let run = scene.say("c1", "/note text=\"two  blanks count=2").await;
     let results = scene.stage.api.results(&run.run_id).await;
     assert!(!results.iter().any(|result| result.kind.starts_with("tool.")), "{results:?}");
-    assert!(last_answer(&scene, "c1").await.contains("How to call it:"));
+    assert!(last_answer(&scene, "c1").await.contains("Usage:"));
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -342,14 +342,14 @@ async fn a_command_that_was_denied_says_so_and_not_how_to_call_it() {
     assert_eq!(outcome(&run), (RunStatus::Completed, ""));
     let answer = last_answer(&scene, "c1").await;
     assert!(answer.starts_with("`/scribe.note` failed: "), "{answer}");
-    assert!(!answer.contains("How to call it"), "{answer}");
+    assert!(!answer.contains("Usage"), "{answer}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_full_width_slash_begins_a_command_and_the_conversation_sets_the_language() {
     let scene = Setting::default().open().await;
     let help = scene.answer("c1", "／help").await;
-    assert!(help.contains("/reset — begin the conversation anew"), "{help}");
+    assert!(help.contains("/reset — start the conversation over"), "{help}");
     scene.answer("c1", "你好").await;
     for command in ["/help", "／help"] {
         let help = scene.answer("c1", command).await;
@@ -367,7 +367,7 @@ async fn a_cancel_with_nothing_to_cancel_says_so() {
     assert_eq!(scene.answer("c1", "/cancel").await, "Nothing is running.");
     let scene = Setting::default().open().await;
     let told = scene.answer("c1", "/cancel").await;
-    assert!(told.starts_with("Nothing is running any more: messages are taken one after another"));
+    assert!(told.starts_with("Nothing is running: this agent handles messages one at a time"));
     assert!(told.contains("`greenroom runs cancel RUN`"), "{told}");
     assert_eq!(scene.requests(), Vec::<Value>::new());
 }

@@ -124,7 +124,7 @@ async fn a_picture_is_still_seen_in_later_turns_and_a_file_that_cannot_be_read_i
             assert_eq!(request.matches(&STANDARD.encode(PNG)).count(), 2, "{provider}: {request}");
             let id = table["artifact_id"].as_str().unwrap();
             let name = format!(
-                "[file, \\\"table.csv\\\", text/csv, artifact_id {id}: this model cannot read it]"
+                "[file, \\\"table.csv\\\", text/csv, artifact_id {id}: not supported by this model]"
             );
             assert!(request.contains(&name), "{provider}: {request}");
         }
@@ -155,7 +155,7 @@ async fn a_picture_that_is_gone_does_not_end_the_conversation() {
     send(&scene, event("message.received", json!({"input": input}))).await;
     let asked = scene.asked();
     let told = asked[0].last().unwrap()["content"].to_string();
-    assert!(told.contains("artifact_id art_gone: it is no longer there"), "{told}");
+    assert!(told.contains("artifact_id art_gone: it no longer exists"), "{told}");
 }
 
 #[tokio::test(flavor = "multi_thread")]

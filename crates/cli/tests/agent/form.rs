@@ -92,7 +92,7 @@ async fn a_config_that_cannot_be_used_ends_the_run_with_the_name_of_the_key() {
         ("{ promt = \"hi\" }", "unknown field `promt`"),
         (
             "{ prompt = \"hi\", max_tool_rounds = \"eight\" }",
-            "`max_tool_rounds`: expected a whole number",
+            "`max_tool_rounds`: expected an integer",
         ),
         ("{ reasoning = \"wild\" }", "`reasoning`: expected one of `default`, `none`"),
         ("{ max_cost_usd = -1 }", "`max_cost_usd`: expected 0 or more"),

@@ -45,7 +45,7 @@ async fn a_call_of_a_tool_that_is_not_granted_says_which_line_to_add_and_to_whom
     assert_eq!(grants, expected.iter().collect::<Vec<_>>());
     // The model is told the same of a tool that exists and of one that does not.
     let asked = scene.requests()[1].to_string();
-    assert!(!asked.contains("not granted") && asked.contains("there is no tool"), "{asked}");
+    assert!(!asked.contains("not granted") && asked.contains("unknown tool"), "{asked}");
     let args = ["runs", "show", &run.run_id, "--data", "data"];
     let (_, shown, said) = greenroom(&scene.stage.host, &args);
     assert!(shown.contains(tool), "{shown}{said}");

@@ -125,9 +125,9 @@ async fn a_message_that_comes_during_the_last_answer_is_answered_by_the_same_run
 async fn a_cancel_that_comes_as_a_message_ends_the_run_at_once_and_no_model_reads_it() {
     // During an answer, a call that changes something, and one that only reads; no gate is opened.
     for (text, at, command, told) in [
-        ("tell me of silence", None, "/cancel", "Cancelled, as you asked."),
-        ("hold", Some("g"), "/cancel", "Cancelled, as you asked."),
-        ("wait", Some("g"), "/取消", "已按你的要求取消。"),
+        ("tell me of silence", None, "/cancel", "Cancelled."),
+        ("hold", Some("g"), "/cancel", "Cancelled."),
+        ("wait", Some("g"), "/取消", "已取消。"),
     ] {
         let scene = gate("queue = \"steer\"", "").await;
         let run_id = scene.stage.send(&event("agent", "c1", text)).await;

@@ -5,11 +5,11 @@
 
 use crate::stage::Stage;
 use greenroom_testkit::api::Failure;
-use greenroom_testkit::http::{Answer, Request};
+use greenroom_testkit::http::{Request, Response};
 use serde_json::{Value, json};
 
 pub(crate) struct Reader {
-    answer: Answer,
+    answer: Response,
     buffer: String,
     /// The number of the last frame that had one.
     pub(crate) last: Option<String>,

@@ -3,7 +3,7 @@
 use crate::PROGRAM;
 use greenroom_testkit::api::Api;
 use greenroom_testkit::host::TestHost;
-use greenroom_testkit::http::{Answer, Request};
+use greenroom_testkit::http::{Request, Response};
 use greenroom_testkit::wait::wait_for;
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
@@ -29,7 +29,7 @@ pub(crate) struct Reply {
 }
 
 impl Reply {
-    pub(crate) async fn read(answer: Answer) -> Self {
+    pub(crate) async fn read(answer: Response) -> Self {
         let (status, headers) = (answer.status, answer.headers.clone());
         let body = if status == 304 { Vec::new() } else { answer.body().await.unwrap() };
         Self { status, headers, body }

@@ -129,7 +129,7 @@ async fn doctor_looks_at_models_now_with_and_without_a_host() {
         assert!(line(&doctor, "ok", "model main").ends_with("answers"), "{with}: {doctor}");
         let unlisted = "answers, but is not in the provider's list of models";
         assert!(line(&doctor, "ok", "model other").ends_with(unlisted), "{with}: {doctor}");
-        let locked = "the provider answered 401: Incorrect API key";
+        let locked = "the provider returned 401: Incorrect API key";
         assert!(line(&doctor, "problem", "model locked").ends_with(locked), "{with}: {doctor}");
         let refused = line(&doctor, "problem", "model gone");
         assert!(refused.contains("the provider cannot be reached: Connection refused"), "{doctor}");

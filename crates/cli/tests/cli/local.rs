@@ -322,7 +322,7 @@ fn check_and_doctor_tell_of_agents_that_would_fail_on_every_message() {
     assert_eq!(warnings[..4], expected);
     let (line, wrong) = warnings[4];
     assert!(
-        line == 17 && wrong.contains("agent `wrong`: the agent's config: unknown field `promt`")
+        line == 17 && wrong.contains("agent `wrong`: invalid agent config: unknown field `promt`")
     );
     assert_eq!(warnings.len(), 5, "{warnings:?}");
     let output = greenroom(dir.path(), &["doctor"]).output().unwrap();

@@ -135,10 +135,10 @@ async fn another_certificate_is_taken_over_while_it_runs_and_a_broken_one_is_not
     })
     .await;
     std::fs::write(dir.join("cert.pem"), "nonsense").unwrap();
-    until_logged(dir, "has no certificate in PEM").await;
+    until_logged(dir, "contains no PEM certificate").await;
     assert_eq!(health(dir, &two).await, Ok(200));
     let checked = told(dir, &["check"]);
-    assert!(checked.contains("warning: ") && checked.contains("no certificate"), "{checked}");
+    assert!(checked.contains("warning: ") && checked.contains("no PEM certificate"), "{checked}");
 }
 
 #[tokio::test]

@@ -8,7 +8,7 @@ use crate::{PROGRAM, setting};
 use greenroom_testkit::host::TestHost;
 use greenroom_testkit::postgres::Database;
 use greenroom_testkit::random::Random;
-use greenroom_testkit::reader::Meanings;
+use greenroom_testkit::reader::SeenResults;
 use greenroom_testkit::wait::wait_for;
 use std::time::Duration;
 use tokio::sync::watch;
@@ -110,11 +110,11 @@ async fn survive(
     eprintln!("GREENROOM_SEED={seed}, {rounds} rounds");
     let mut random = Random::from_seed(seed);
     let mut host = TestHost::start(PROGRAM, config).await;
-    let (meanings, (stop, stopped)) = (Meanings::default(), watch::channel(false));
+    let (seen, (stop, stopped)) = (SeenResults::default(), watch::channel(false));
     let mut work = JoinSet::new();
     for sender in senders() {
-        let meanings = meanings.clone();
-        work.spawn(sender.work(host.api(), meanings, random.fork(), stopped.clone()));
+        let seen = seen.clone();
+        work.spawn(sender.work(host.api(), seen, random.fork(), stopped.clone()));
     }
     for _ in 0..rounds {
         // The moment is what the seed decides; nothing is waited for.
@@ -127,7 +127,7 @@ async fn survive(
     for part in work.join_all().await {
         log.extend(part);
     }
-    let stories = facts::check(&host.api(), &agents(), &log, &meanings).await;
+    let stories = facts::check(&host.api(), &agents(), &log, &seen).await;
     check_coverage(&log, stories.len());
     assert!(host.stop().await.success(), "{}", host.log());
     wait_for("the end of every runner", Duration::from_secs(10), async || {

@@ -7,7 +7,7 @@ use greenroom_protocol::result::kind;
 use greenroom_protocol::{AgentRunResult, RunStatus, RunView, TranscriptItem, TranscriptRole};
 use greenroom_testkit::api::{Api, Failure};
 use greenroom_testkit::fold::Fold;
-use greenroom_testkit::reader::{Meanings, Reading};
+use greenroom_testkit::reader::{Reading, SeenResults};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -45,7 +45,7 @@ pub(crate) async fn check(
     api: &Api,
     agents: &[Agent],
     log: &Log,
-    meanings: &Meanings,
+    seen: &SeenResults,
 ) -> BTreeMap<String, Story> {
     check_repeats(api, log).await;
     let mut stories = BTreeMap::new();
@@ -53,7 +53,7 @@ pub(crate) async fn check(
         let results = api.results(&run.run_id).await;
         let fold = Fold::of(&results);
         let agent = agents.iter().find(|agent| agent.name == run.agent).unwrap();
-        results.iter().for_each(|result| meanings.note(result));
+        results.iter().for_each(|result| seen.note(result));
         let run_id = run.run_id.clone();
         let story = Story { run, results, fold };
         check_run(agent, &story);

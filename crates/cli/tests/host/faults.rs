@@ -7,7 +7,7 @@ use crate::senders::{Ids, Log, Sender};
 use greenroom_protocol::RunStatus;
 use greenroom_testkit::api::{Api, PATIENCE};
 use greenroom_testkit::host::{Started, TestHost};
-use greenroom_testkit::reader::{Meanings, follow};
+use greenroom_testkit::reader::{SeenResults, follow};
 use greenroom_testkit::receiver::{Received, Receiver};
 use greenroom_testkit::wait::wait_for;
 use serde_json::Value;
@@ -73,9 +73,9 @@ async fn play(faults: VecDeque<&str>, on_interrupt: OnInterrupt) -> usize {
     let host = TestHost::prepare(PROGRAM, &config(on_interrupt, &receiver.url()));
     let mut lives = Lives { host, faults, deaths: 0 };
     lives.next().await;
-    let meanings = Meanings::default();
+    let seen = SeenResults::default();
     let log = tokio::select! {
-        log = scenario(lives.host.api(), meanings.clone()) => log,
+        log = scenario(lives.host.api(), seen.clone()) => log,
         never = lives.go_on() => match never {},
     };
     let Lives { mut host, deaths, .. } = lives;
@@ -84,7 +84,7 @@ async fn play(faults: VecDeque<&str>, on_interrupt: OnInterrupt) -> usize {
     host.set_fault(None);
     host.start_again().await;
     let agent = agent(on_interrupt);
-    let stories = facts::check(&host.api(), &[agent], &log, &meanings).await;
+    let stories = facts::check(&host.api(), &[agent], &log, &seen).await;
     check_deliveries(&host.api(), &log, &stories, &receiver.received(), on_interrupt).await;
     if deaths == 0 {
         let statuses = stories.values().map(|story| story.run.status);
@@ -167,7 +167,7 @@ fn agent(on_interrupt: OnInterrupt) -> Agent {
 
 /// Two events in one conversation, the second while the first one's run is under way; a reader on either;
 /// over when everything is answered and delivered.
-async fn scenario(api: Api, meanings: Meanings) -> Log {
+async fn scenario(api: Api, seen: SeenResults) -> Log {
     let sender = Sender {
         name: "sender".to_owned(),
         agent: Some("counting"),
@@ -179,7 +179,7 @@ async fn scenario(api: Api, meanings: Meanings) -> Log {
     for number in 0..2 {
         let sent = sender.send(&api, number, &mut log.doubtful).await.unwrap();
         let run_id = sent.run_id.clone().unwrap();
-        readers.spawn(follow(api.clone(), run_id, meanings.clone()));
+        readers.spawn(follow(api.clone(), run_id, seen.clone()));
         log.sent.push(sent);
     }
     log.readings = readers.join_all().await;

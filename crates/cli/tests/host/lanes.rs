@@ -5,7 +5,7 @@ use greenroom_protocol::RunStatus::{Cancelled, Completed, Queued, Running};
 use greenroom_protocol::{RunView, TranscriptRole};
 use greenroom_testkit::api::{Api, Failure};
 use greenroom_testkit::http::Request;
-use greenroom_testkit::reader::{Meanings, follow};
+use greenroom_testkit::reader::{SeenResults, follow};
 use greenroom_testkit::wait::wait_for;
 use serde_json::{Value, json};
 use tokio::task::JoinSet;
@@ -193,7 +193,7 @@ async fn a_run_cancelled_in_the_queue_never_starts_and_holds_nobody_up() {
     stage.marked("active").await;
     let unwanted = stage.send(&event("puppet", "c", &quick("unwanted"))).await;
     let wanted = stage.send(&event("puppet", "c", &quick("wanted"))).await;
-    let reader = follow(stage.api.clone(), unwanted.clone(), Meanings::default());
+    let reader = follow(stage.api.clone(), unwanted.clone(), SeenResults::default());
     let (reading, cancelled) = tokio::join!(reader, stage.cancel(&unwanted));
     assert_eq!(reading.results, stage.api.results(&unwanted).await);
     assert_eq!(

@@ -129,7 +129,7 @@ async fn a_stopping_host_takes_no_new_events() {
     let api = stage.api.clone();
     terminate(&stage).await;
     let refused = api.post_event(&event("echo", "late", "x")).await;
-    assert!(refused.is_err_and(|failure| failure.is_passing()));
+    assert!(refused.is_err_and(|failure| failure.is_transient()));
     stage.pass("go");
     gone(&mut stage).await;
     stage.host.start_again().await;

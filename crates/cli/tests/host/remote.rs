@@ -199,7 +199,7 @@ async fn a_remote_runner_cannot_be_what_another_one_is() {
     let env = [("GREENROOM_URL", url.as_str()), ("GREENROOM_RUNNER_TOKEN", token)];
     let _impostor = Process::start(PROGRAM, &["runner-process", "echo"], &env);
     let log = wait_for("a complaint", PATIENCE, async || {
-        Some(stage.host.log()).filter(|log| log.contains("could not connect"))
+        Some(stage.host.log()).filter(|log| log.contains("rejected a runner connection"))
     })
     .await;
     assert!(

@@ -4,7 +4,7 @@
 
 use greenroom_testkit::api::{Api, Failure};
 use greenroom_testkit::random::Random;
-use greenroom_testkit::reader::{Meanings, Reading, follow};
+use greenroom_testkit::reader::{Reading, SeenResults, follow};
 use serde_json::{Value, json};
 use std::time::Duration;
 use tokio::sync::watch;
@@ -87,7 +87,7 @@ impl Sender {
     pub(crate) async fn work(
         self,
         api: Api,
-        meanings: Meanings,
+        seen: SeenResults,
         mut random: Random,
         stop: watch::Receiver<bool>,
     ) -> Log {
@@ -101,7 +101,7 @@ impl Sender {
                 // A second reader now and then: what one has seen must be what the other sees.
                 let count = if random.one_in(4) { 2 } else { 1 };
                 for run_id in sent.run_id.iter().flat_map(|run_id| vec![run_id.clone(); count]) {
-                    readers.spawn(follow(api.clone(), run_id, meanings.clone()));
+                    readers.spawn(follow(api.clone(), run_id, seen.clone()));
                 }
                 log.sent.push(sent);
             }
@@ -134,7 +134,7 @@ impl Sender {
                     return None;
                 }
                 Err(failure) => {
-                    assert!(failure.is_passing(), "{event} was refused: {failure:?}");
+                    assert!(failure.is_transient(), "{event} was refused: {failure:?}");
                     return None;
                 }
             },

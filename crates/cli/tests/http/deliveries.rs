@@ -229,7 +229,7 @@ async fn what_was_given_up_is_shown_everywhere_and_sent_again_once() {
     assert_eq!(sent[0].delivery_id, sent[1].delivery_id, "the same id");
     let (output, text) = greenroom(&stage, &["deliveries", "retry", id]).await;
     assert_eq!(output.status.code(), Some(1), "{text}");
-    assert!(text.contains("this delivery is done"), "{text}");
+    assert!(text.contains("this delivery was already sent"), "{text}");
     let log = stage.api().events().await;
     let asked: Vec<&Value> =
         log.iter().filter(|event| event["event_type"] == "delivery.retried").collect();

@@ -2,7 +2,7 @@
 
 use crate::browser::{cookie, from_page, printed_code, read, sign_in, signed_in, write};
 use crate::stage::{LIMITED, READER, RUNNER, SENDER, Stage, message};
-use greenroom_testkit::http::{Answer, Request, send, send_from};
+use greenroom_testkit::http::{Request, Response, send, send_from};
 use greenroom_testkit::wait::wait_for;
 use serde_json::{Value, json};
 use std::time::{Duration, Instant};
@@ -229,7 +229,7 @@ async fn a_stream_ends_with_the_session_or_the_token_that_opened_it() {
     assert_eq!(stage.get(&format!("/v1/runs/{run_id}")).await.body["status"], "running");
 }
 
-async fn ended(mut answer: Answer) {
+async fn ended(mut answer: Response) {
     let rest = async { while answer.next_part().await.is_ok_and(|part| part.is_some()) {} };
     tokio::time::timeout(PATIENCE, rest).await.expect("the stream ends");
 }

@@ -3,21 +3,21 @@
 use crate::stage::{Stage, message};
 use greenroom_protocol::AgentRunResult;
 use greenroom_testkit::fold::Fold;
-use greenroom_testkit::http::{self, Answer, Request};
-use greenroom_testkit::reader::{Frame, Frames, Meanings, follow};
+use greenroom_testkit::http::{self, Request, Response};
+use greenroom_testkit::reader::{Frame, Frames, SeenResults, follow};
 use serde_json::{Value, json};
 use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpSocket;
 
-async fn open(stage: &Stage, request: Request) -> Answer {
+async fn open(stage: &Stage, request: Request) -> Response {
     let request = request
         .header("accept", "text/event-stream")
         .header("authorization", format!("Bearer {}", stage.admin));
     http::send(stage.address, &request).await.unwrap()
 }
 
-async fn all(answer: Answer) -> Vec<Frame> {
+async fn all(answer: Response) -> Vec<Frame> {
     assert_eq!(answer.status, 200);
     assert_eq!(answer.header("content-type"), Some("text/event-stream"));
     assert_eq!(answer.header("cache-control"), Some("no-cache"));
@@ -203,7 +203,7 @@ async fn a_slow_reader_is_cut_off_and_resumes_without_loss_while_the_run_goes_on
     slow.readable().await.unwrap();
     let cancel = Request { method: "POST", ..Request::get(format!("/v1/runs/{first}/cancel")) };
     stage.ask(cancel).await;
-    let quick = follow(stage.api(), run_id.clone(), Meanings::default()).await;
+    let quick = follow(stage.api(), run_id.clone(), SeenResults::default()).await;
     assert_eq!(stage.api().ended_run(&run_id).await.status.as_str(), "completed");
     let mut bytes = Vec::new();
     let read = slow.read_to_end(&mut bytes);
@@ -231,10 +231,10 @@ async fn a_slow_reader_is_cut_off_and_resumes_without_loss_while_the_run_goes_on
 async fn many_readers_of_one_run_all_see_the_same() {
     let stage = Stage::start().await;
     let run_id = stage.play("c", "/count n=50 delay_ms=5").await;
-    let meanings = Meanings::default();
+    let seen = SeenResults::default();
     let mut readers = tokio::task::JoinSet::new();
     for _ in 0..50 {
-        readers.spawn(follow(stage.api(), run_id.clone(), meanings.clone()));
+        readers.spawn(follow(stage.api(), run_id.clone(), seen.clone()));
     }
     for reading in readers.join_all().await {
         assert_eq!(reading.results.len(), 52);

@@ -1,10 +1,10 @@
-//! The text of a call's arguments, read.
+//! Parses the arguments of a call.
 //!
-//! Invariant: what is not JSON is never taken for no arguments.
+//! Invariant: text that is not JSON never counts as empty arguments.
 
 use serde_json::{Value, json};
 
-/// `needed`: the tool cannot be called without arguments, so that a text that is not there is an error.
+/// `needed`: the tool cannot be called without arguments, so missing text is an error.
 pub(super) fn parse(text: &str, needed: bool) -> Result<Value, String> {
     match text.trim() {
         "" | "null" if needed => Err("the arguments are missing".to_owned()),
@@ -22,7 +22,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn no_text_means_no_arguments_only_where_none_are_needed() {
+    fn missing_text_means_no_arguments_unless_some_are_required() {
         assert_eq!(parse("", false), Ok(json!({})));
         assert_eq!(parse(" null\n", false), Ok(json!({})));
         assert_eq!(parse("", true), Err("the arguments are missing".to_owned()));
@@ -31,7 +31,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_json_is_an_error_that_says_where() {
+    fn invalid_json_is_an_error_with_its_position() {
         for text in ["{", "{\"a\":1}}", "{\"a\":1}{\"a\":1}", "path=/tmp", "{'a':1}"] {
             let error = parse(text, false).unwrap_err();
             assert!(error.starts_with("not JSON: ") && error.contains("column"), "{text}: {error}");

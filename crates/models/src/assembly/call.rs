@@ -1,11 +1,12 @@
-//! One call while its parts come in, and which call a part belongs to.
+//! A call under assembly, and which call a part belongs to.
 //!
-//! Invariant: a part without any mark goes to the last call; a part that can only begin a call begins one.
+//! Invariant: a part without any identifier belongs to the last call; a part that can only start a call starts
+//! one.
 
-/// A part of a call. Empty marks count as none.
+/// A part of a call. Empty identifiers count as missing.
 #[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Piece<'a> {
-    /// What the wire tells calls of one answer apart by: a position or an item's id.
+pub(crate) struct CallPart<'a> {
+    /// Distinguishes the calls of a response: an index or an item id.
     pub(crate) key: Option<&'a str>,
     pub(crate) id: Option<&'a str>,
     pub(crate) name: Option<&'a str>,
@@ -17,7 +18,7 @@ pub(super) struct Call {
     key: Option<String>,
     pub(super) provider_id: Option<String>,
     pub(super) wire_name: Option<String>,
-    /// Ours; empty until the call was announced.
+    /// Our id; empty until the start was emitted.
     pub(super) id: String,
     pub(super) name: String,
     pub(super) args: String,
@@ -26,8 +27,8 @@ pub(super) struct Call {
     nesting: Nesting,
 }
 
-/// How deep in braces and brackets a text is, kept while it grows: reading it again with every part would take
-/// the square of its length.
+/// Nesting depth of braces and brackets, updated incrementally: parsing again for every part would be
+/// quadratic.
 #[derive(Debug, Default)]
 struct Nesting {
     depth: usize,
@@ -60,37 +61,37 @@ impl Call {
         self.key.as_deref() == Some(key)
     }
 
-    pub(super) fn take(&mut self, piece: &Piece<'_>) {
-        fill(&mut self.key, piece.key);
-        fill(&mut self.provider_id, piece.id);
-        fill(&mut self.wire_name, piece.name);
-        self.args.push_str(piece.args);
-        self.nesting.take(piece.args);
+    pub(super) fn take(&mut self, call_part: &CallPart<'_>) {
+        fill(&mut self.key, call_part.key);
+        fill(&mut self.provider_id, call_part.id);
+        fill(&mut self.wire_name, call_part.name);
+        self.args.push_str(call_part.args);
+        self.nesting.take(call_part.args);
     }
 
-    /// Whether a part with the same mark is nevertheless another call: some servers give every call the
-    /// position 0, and some repeat id and name in every part.
-    fn is_another(&self, piece: &Piece<'_>) -> bool {
+    /// Whether a part with the same identifier starts another call: some servers give every call index 0, and
+    /// some repeat id and name in every part.
+    fn is_another(&self, call_part: &CallPart<'_>) -> bool {
         if self.ended {
             return true;
         }
-        let (Some(had), Some(name)) = (self.wire_name.as_deref(), set(piece.name)) else {
+        let (Some(old_name), Some(name)) = (self.wire_name.as_deref(), set(call_part.name)) else {
             return false;
         };
-        match (self.provider_id.as_deref(), set(piece.id)) {
-            (Some(mine), Some(its)) => mine != its,
-            _ => had != name || (!piece.args.trim().is_empty() && self.nesting.closed),
+        match (self.provider_id.as_deref(), set(call_part.id)) {
+            (Some(own), Some(other)) => own != other,
+            _ => old_name != name || (!call_part.args.trim().is_empty() && self.nesting.closed),
         }
     }
 }
 
-pub(super) fn belongs_to(calls: &[Call], piece: &Piece<'_>) -> Option<usize> {
-    let found = match (set(piece.key), set(piece.id)) {
+pub(super) fn belongs_to(calls: &[Call], call_part: &CallPart<'_>) -> Option<usize> {
+    let position = match (set(call_part.key), set(call_part.id)) {
         (Some(key), _) => calls.iter().rposition(|call| call.has_key(key)),
         (None, Some(id)) => {
             match calls.iter().rposition(|c| c.provider_id.as_deref() == Some(id)) {
                 Some(at) => Some(at),
-                // The id of a call whose other parts came first.
+                // The id arrived after other parts of the call.
                 None => {
                     calls.iter().rposition(|c| c.provider_id.is_none() && c.wire_name.is_none())
                 }
@@ -98,7 +99,7 @@ pub(super) fn belongs_to(calls: &[Call], piece: &Piece<'_>) -> Option<usize> {
         }
         (None, None) => calls.len().checked_sub(1),
     };
-    found.filter(|at| !calls[*at].is_another(piece))
+    position.filter(|at| !calls[*at].is_another(call_part))
 }
 
 fn set(mark: Option<&str>) -> Option<&str> {

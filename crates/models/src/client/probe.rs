@@ -1,8 +1,8 @@
-//! Whether a provider answers: its list of models is asked for, which costs nothing.
+//! Checks a provider by requesting its list of models, which costs nothing.
 //!
-//! Invariant: no model is called; the look ends with its limit; no key is in an error.
+//! Invariant: no model is invoked; the check ends at its timeout; errors contain no key.
 
-use super::{Caller, refused};
+use super::{ProviderClient, read_error};
 use crate::{Model, ModelError, ModelSettings, ProviderKind, presets};
 use greenroom_outgoing::cause;
 use reqwest::Response;
@@ -10,35 +10,36 @@ use serde_json::Value;
 use std::time::Duration;
 use tokio::time::{Instant, timeout_at};
 
-/// Of a list of models; what comes behind is not looked at.
+/// Limit for a list of models; a longer list is ignored.
 const LIST_BYTES_MAX: usize = 8 * 1024 * 1024;
 
-/// What a look at a provider showed.
+/// The result of a check.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Probe {
-    /// No network: nothing to look at.
+    /// No network: nothing to check.
     Scripted,
-    /// The provider answers and knows the model, as far as it says.
-    Answers,
-    /// The provider answers, and its list of models lacks this one.
+    /// The provider responds and lists the model, or has an unknown list format.
+    Available,
+    /// The provider responds, but its list lacks this model.
     Unlisted,
-    /// The provider answers and has no list, so that nothing is known of the key.
+    /// The provider responds but has no list, so the key is unchecked.
     KeyUnchecked,
 }
 
 impl Model {
-    /// Looks whether the provider can be reached and takes the key, without calling the model.
-    pub async fn probe(&self, limit: Duration) -> Result<Probe, ModelError> {
+    /// Checks that the provider is reachable and accepts the key, without invoking the model.
+    pub async fn probe(&self, timeout: Duration) -> Result<Probe, ModelError> {
         if self.script().is_some() {
             return Ok(Probe::Scripted);
         }
-        let until = Instant::now() + limit;
-        let caller = self.caller()?;
-        caller.look(&list_url(self.settings())?, &self.settings().model, until).await
+        let deadline = Instant::now() + timeout;
+        let provider_client = self.provider_client()?;
+        provider_client
+            .probe_list(&list_url(self.settings())?, &self.settings().model, deadline)
+            .await
     }
 }
 
-/// Where a provider lists its models.
 fn list_url(settings: &ModelSettings) -> Result<String, ModelError> {
     let base = presets::base_url(settings)?;
     let path = match settings.provider {
@@ -50,29 +51,34 @@ fn list_url(settings: &ModelSettings) -> Result<String, ModelError> {
     Ok(presets::join(&base, path))
 }
 
-impl Caller {
-    async fn look(&self, url: &str, model: &str, until: Instant) -> Result<Probe, ModelError> {
+impl ProviderClient {
+    async fn probe_list(
+        &self,
+        url: &str,
+        model: &str,
+        deadline: Instant,
+    ) -> Result<Probe, ModelError> {
         let request = self.client.get(url).headers(self.headers.clone());
-        let response = match timeout_at(until, request.send()).await {
-            Err(_) => return Err(ModelError::Unavailable("no answer in time".to_owned())),
-            Ok(Err(error)) => return Err(self.clean(ModelError::Unavailable(cause(&error)))),
+        let response = match timeout_at(deadline, request.send()).await {
+            Err(_) => return Err(ModelError::Unavailable("no response in time".to_owned())),
+            Ok(Err(error)) => return Err(self.redact(ModelError::Unavailable(cause(&error)))),
             Ok(Ok(response)) => response,
         };
         match response.status().as_u16() {
-            200..300 => Ok(match lists(response, model, until).await {
+            200..300 => Ok(match contains_model(response, model, deadline).await {
                 Some(false) => Probe::Unlisted,
-                Some(true) | None => Probe::Answers,
+                Some(true) | None => Probe::Available,
             }),
-            401 | 403 | 500.. => Err(self.clean(refused(response, until, None).await)),
+            401 | 403 | 500.. => Err(self.redact(read_error(response, deadline, None).await)),
             _ => Ok(Probe::KeyUnchecked),
         }
     }
 }
 
-/// Whether a list of models has this one; nothing when it is no list that we know.
-async fn lists(mut response: Response, model: &str, until: Instant) -> Option<bool> {
+/// Whether a list of models contains this one; `None` if the format is unknown.
+async fn contains_model(mut response: Response, model: &str, deadline: Instant) -> Option<bool> {
     let mut body = Vec::new();
-    while let Ok(Ok(Some(bytes))) = timeout_at(until, response.chunk()).await {
+    while let Ok(Ok(Some(bytes))) = timeout_at(deadline, response.chunk()).await {
         body.extend_from_slice(&bytes);
         if body.len() > LIST_BYTES_MAX {
             return None;
@@ -92,7 +98,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_wire_has_a_list_of_models() {
+    fn every_provider_has_a_model_list_url() {
         for (provider, kind, expected) in [
             ("openai", ProviderKind::OpenAiChat, "https://api.openai.com/v1/models"),
             (

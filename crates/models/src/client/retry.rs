@@ -1,43 +1,47 @@
-//! Whether, when and how often a request is tried again.
+//! Whether and when a request is retried.
 //!
-//! Invariant: nobody waits for an attempt that the deadline would not allow.
+//! Invariant: no wait for an attempt that would start after the deadline.
 
-use super::{Failure, Until};
+use super::{CallDeadline, Failure};
 use crate::ModelError;
 use reqwest::header::{HeaderMap, RETRY_AFTER};
 use std::time::{Duration, SystemTime};
 use tokio::time::{Instant, sleep_until};
 
 const BASE: Duration = Duration::from_millis(500);
-const MOST: Duration = Duration::from_secs(16);
+const MAX: Duration = Duration::from_secs(16);
 
-/// What passes by itself and is not silence: after a silence nobody knows whether it was heard.
-pub(super) fn is_worth(error: &ModelError) -> bool {
+/// Transient errors other than an idle timeout, after which it is unknown whether the request was processed.
+pub(super) fn is_retryable(error: &ModelError) -> bool {
     match error {
         ModelError::RateLimited { .. } | ModelError::Unavailable(_) => true,
-        ModelError::Refused { status, .. } => matches!(status, 408 | 409 | 500..),
+        ModelError::Rejected { status, .. } => matches!(status, 408 | 409 | 500..),
         _ => false,
     }
 }
 
-/// Waits before the next attempt, or gives the error back where the time does not allow one.
-pub(super) async fn wait(attempt: u32, failure: Failure, until: Until) -> Result<(), ModelError> {
+/// Waits before the next attempt, or returns the error if the deadline is earlier.
+pub(super) async fn wait(
+    attempt: u32,
+    failure: Failure,
+    until: CallDeadline,
+) -> Result<(), ModelError> {
     let Failure { error, retry_after, .. } = failure;
-    let time = retry_after.unwrap_or_else(|| jitter(ceiling(attempt)));
-    let at = Instant::now() + time;
+    let delay = retry_after.unwrap_or_else(|| jitter(max_delay(attempt)));
+    let at = Instant::now() + delay;
     if at >= until.at {
         return Err(error);
     }
-    tracing::debug!(%error, wait_ms = time.as_millis(), "a model's provider is tried again");
+    tracing::debug!(%error, wait_ms = delay.as_millis(), "retrying a model request");
     sleep_until(at).await;
     Ok(())
 }
 
-fn ceiling(attempt: u32) -> Duration {
-    BASE.saturating_mul(1 << attempt.min(10)).min(MOST)
+fn max_delay(attempt: u32) -> Duration {
+    BASE.saturating_mul(1 << attempt.min(10)).min(MAX)
 }
 
-/// Anything from nothing to all of it.
+/// Full jitter: a random delay up to the ceiling.
 fn jitter(ceiling: Duration) -> Duration {
     let mut bytes = [0; 4];
     match getrandom::fill(&mut bytes) {
@@ -46,7 +50,7 @@ fn jitter(ceiling: Duration) -> Duration {
     }
 }
 
-/// `Retry-After` in seconds or as a date, or the milliseconds that some providers add.
+/// `Retry-After` in seconds or as a date, or `retry-after-ms`.
 pub(super) fn after(headers: &HeaderMap) -> Option<Duration> {
     let text = |name: &str| headers.get(name)?.to_str().ok().map(str::trim);
     let number = |name: &str| text(name)?.parse::<f64>().ok().filter(|n| (0.0..1e9).contains(n));
@@ -69,7 +73,7 @@ mod tests {
     }
 
     #[test]
-    fn the_time_to_wait_is_read_in_all_its_forms() {
+    fn retry_after_is_parsed_in_all_forms() {
         assert_eq!(after(&headers("retry-after", "7")), Some(Duration::from_secs(7)));
         assert_eq!(after(&headers("retry-after", "0.5")), Some(Duration::from_millis(500)));
         assert_eq!(after(&headers("retry-after-ms", "40")), Some(Duration::from_millis(40)));
@@ -81,20 +85,21 @@ mod tests {
     }
 
     #[test]
-    fn waits_grow_to_a_ceiling() {
-        assert_eq!(ceiling(0), BASE);
-        assert_eq!(ceiling(2), BASE * 4);
-        assert_eq!(ceiling(u32::MAX), MOST);
-        assert!(jitter(MOST) <= MOST);
+    fn delays_grow_to_a_maximum() {
+        assert_eq!(max_delay(0), BASE);
+        assert_eq!(max_delay(2), BASE * 4);
+        assert_eq!(max_delay(u32::MAX), MAX);
+        assert!(jitter(MAX) <= MAX);
     }
 
     #[tokio::test(start_paused = true)]
-    async fn an_attempt_that_the_deadline_does_not_allow_is_not_waited_for() {
+    async fn no_wait_for_an_attempt_after_the_deadline() {
         let error = ModelError::Unavailable("busy".to_owned());
         let failure =
             || Failure { retry_after: Some(Duration::from_secs(30)), ..error.clone().into() };
         let begun = Instant::now();
-        let until = |seconds| Until { at: begun + Duration::from_secs(seconds), timeout: None };
+        let until =
+            |seconds| CallDeadline { at: begun + Duration::from_secs(seconds), timeout: None };
         assert_eq!(wait(0, failure(), until(20)).await, Err(error.clone()));
         assert_eq!(begun.elapsed(), Duration::ZERO);
         assert_eq!(wait(0, failure(), until(40)).await, Ok(()));

@@ -1,6 +1,6 @@
-//! Days and times in UTC.
+//! Dates and times in UTC.
 //!
-//! Invariant: no clock is read here.
+//! Invariant: does not read the clock.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -32,7 +32,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn days_have_the_dates_of_the_calendar() {
+    fn dates_follow_the_calendar() {
         for (seconds, day) in [
             (0, "1970-01-01"),
             (951_782_399, "2000-02-28"),

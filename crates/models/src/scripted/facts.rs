@@ -1,6 +1,6 @@
-//! What a request says, as rules ask about it.
+//! The properties of a request that rules can match.
 //!
-//! Invariant: read from the request alone.
+//! Invariant: derived from the request alone.
 
 use super::rule::contains;
 use crate::ModelRequest;
@@ -10,21 +10,20 @@ use serde_json::Value;
 
 #[derive(Debug)]
 pub(super) struct Facts<'a> {
-    /// What the user said last.
+    /// The last user message.
     pub text: String,
     pub system: String,
-    /// Everything that the model is told.
     messages: &'a [ModelMessage],
     pub last_role: Option<Role>,
-    /// How many times the user has spoken.
+    /// Number of user messages.
     pub turn: u32,
-    /// How many times the model was asked since then, this time included.
+    /// Model requests since the last user message, this one included.
     pub round: u32,
-    /// Results of tools since then.
+    /// Tool results since the last user message.
     pub results: Vec<ToolResult<'a>>,
     pub offered: Vec<&'a str>,
-    /// The schema that the answer should have; true for any JSON.
-    pub wanted: Option<Value>,
+    /// The requested JSON schema; `true` for any JSON.
+    pub requested_schema: Option<Value>,
 }
 
 #[derive(Debug)]
@@ -41,7 +40,7 @@ pub(super) enum Lang {
 }
 
 impl<'a> Facts<'a> {
-    pub(super) fn of(request: &'a ModelRequest) -> Self {
+    pub(super) fn new(request: &'a ModelRequest) -> Self {
         let messages = &request.messages;
         let last_user = messages.iter().rposition(|message| message.role == Role::User);
         let since = messages.get(last_user.map_or(0, |at| at + 1)..).unwrap_or_default();
@@ -66,16 +65,16 @@ impl<'a> Facts<'a> {
                 })
                 .collect(),
             offered: request.tools.iter().map(|tool| tool.name.as_str()).collect(),
-            wanted: wanted(request),
+            requested_schema: requested_schema(request),
         }
     }
 
-    /// Whether any message contains the word.
+    /// Whether any message contains the text.
     pub(super) fn mentions(&self, word: &str) -> bool {
         self.messages.iter().any(|message| contains(&text_of(message), word))
     }
 
-    /// Chinese as soon as one character is, English otherwise.
+    /// Chinese if any character is Chinese, else English.
     pub(super) fn lang(&self) -> Lang {
         let chinese = |c: char| matches!(c, '\u{3400}'..='\u{9fff}' | '\u{f900}'..='\u{faff}');
         match self.text.chars().any(chinese) {
@@ -89,7 +88,7 @@ pub(super) fn text_of(message: &ModelMessage) -> String {
     message.content.as_ref().map(|content| content.text()).unwrap_or_default()
 }
 
-/// The name that the message gives, or that of the call it answers.
+/// The message's own name, or that of the call it answers.
 fn tool_name<'a>(message: &'a ModelMessage, messages: &'a [ModelMessage]) -> &'a str {
     let calls = messages.iter().flat_map(|message| &message.tool_calls);
     let call = message
@@ -100,8 +99,8 @@ fn tool_name<'a>(message: &'a ModelMessage, messages: &'a [ModelMessage]) -> &'a
     message.name.as_deref().or(call).unwrap_or_default()
 }
 
-/// In our form, or as OpenAI writes it.
-fn wanted(request: &ModelRequest) -> Option<Value> {
+/// In our form or OpenAI's.
+fn requested_schema(request: &ModelRequest) -> Option<Value> {
     let format = request.options.get("response_format")?;
     match format.get("type")?.as_str()? {
         "json_schema" => {

@@ -1,6 +1,6 @@
-//! Scripts as people write them, in TOML; `docs/guides/scripted-models.md` is their manual.
+//! The TOML format of scripts; see `docs/guides/scripted-models.md`.
 //!
-//! Invariant: whatever cannot be played is refused here, with its line; unknown keys are refused.
+//! Invariant: everything that cannot be played is rejected here with its line; unknown keys are rejected.
 
 mod step;
 
@@ -18,10 +18,9 @@ use step::StepFile;
 use toml::Spanned;
 
 const SCRIPT_BYTES_MAX: u64 = 4 << 20;
-/// What is told of the reason why a script cannot be understood.
+/// Limit for quoted parser messages.
 const REASON_CHARS_MAX: usize = 200;
 
-/// Why a script cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum ScriptError {
     #[error("cannot read the script `{}`", .path.display())]
@@ -41,15 +40,15 @@ fn file(path: &Option<PathBuf>) -> String {
 }
 
 pub(super) fn load(path: &Path) -> Result<Vec<Rule>, ScriptError> {
-    let unread = |source| ScriptError::Read { path: path.to_owned(), source };
-    let file = std::fs::metadata(path).map_err(unread)?;
+    let read_error = |source| ScriptError::Read { path: path.to_owned(), source };
+    let file = std::fs::metadata(path).map_err(read_error)?;
     if !file.is_file() {
-        return Err(unread(std::io::Error::other("it is not a file")));
+        return Err(read_error(std::io::Error::other("it is not a file")));
     }
     if file.len() > SCRIPT_BYTES_MAX {
         return Err(ScriptError::TooLarge);
     }
-    let text = std::fs::read_to_string(path).map_err(unread)?;
+    let text = std::fs::read_to_string(path).map_err(read_error)?;
     parse(&text).map_err(|error| match error {
         ScriptError::Invalid { line, message, .. } => {
             ScriptError::Invalid { path: Some(path.to_owned()), line, message }
@@ -65,7 +64,7 @@ pub(super) fn parse(text: &str) -> Result<Vec<Rule>, ScriptError> {
         message,
     };
     let file: ScriptFile = toml::from_str(text).map_err(|error| {
-        // A value that it quotes may be any text of any length.
+        // The parser may quote values of any length.
         let message = error.message().chars().take(REASON_CHARS_MAX).collect();
         invalid(error.span().map_or(0, |span| span.start), message)
     })?;
@@ -79,15 +78,15 @@ pub(super) fn parse(text: &str) -> Result<Vec<Rule>, ScriptError> {
     Ok(rules)
 }
 
-/// Where in the file, and what.
+/// Byte offset in the file, and message.
 type Problem = (usize, String);
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct ScriptFile {
-    /// Milliseconds between two pieces of a text, unless a step says otherwise.
+    /// Default delay between two pieces of text.
     pace_ms: Option<u64>,
-    /// Characters of a piece.
+    /// Characters per piece.
     piece: Option<usize>,
     #[serde(default)]
     rule: Vec<Spanned<RuleFile>>,
@@ -96,7 +95,7 @@ struct ScriptFile {
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct RuleFile {
-    /// For the reader.
+    /// A comment for readers.
     #[serde(rename = "name")]
     _name: Option<String>,
     #[serde(default)]
@@ -109,23 +108,23 @@ struct RuleFile {
 #[serde(deny_unknown_fields)]
 struct WhenFile {
     #[serde(default)]
-    text: Words,
+    text: Strings,
     regex: Option<Spanned<String>>,
     lang: Option<Lang>,
     turn: Option<u32>,
     round: Option<u32>,
     role: Option<Role>,
     #[serde(default)]
-    system: Words,
+    system: Strings,
     #[serde(default)]
-    context: Words,
+    context: Strings,
     #[serde(default)]
-    offers: Words,
+    offers: Strings,
     tool_result: Option<bool>,
     #[serde(default)]
-    result_of: Words,
+    result_of: Strings,
     #[serde(default)]
-    result_text: Words,
+    result_text: Strings,
     wants_json: Option<bool>,
 }
 
@@ -151,9 +150,9 @@ impl RuleFile {
             );
         }
         if self.times == Some(0) {
-            return Err((at, "`times = 0` would never be taken".to_owned()));
+            return Err((at, "`times = 0` would never match".to_owned()));
         }
-        Ok(Rule { when, steps, left: self.times.map(AtomicU32::new) })
+        Ok(Rule { when, steps, remaining: self.times.map(AtomicU32::new) })
     }
 }
 
@@ -187,29 +186,29 @@ impl WhenFile {
     }
 }
 
-/// One text, or several.
+/// One string or several.
 #[derive(Default)]
-struct Words(Vec<String>);
+struct Strings(Vec<String>);
 
-impl<'de> Deserialize<'de> for Words {
+impl<'de> Deserialize<'de> for Strings {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         struct OneOrMany;
         impl<'de> Visitor<'de> for OneOrMany {
-            type Value = Words;
+            type Value = Strings;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a text or a list of texts")
+                f.write_str("a string or a list of strings")
             }
 
-            fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<Words, E> {
-                Ok(Words(vec![text.to_owned()]))
+            fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<Strings, E> {
+                Ok(Strings(vec![text.to_owned()]))
             }
 
-            fn visit_seq<A: SeqAccess<'de>>(self, items: A) -> Result<Words, A::Error> {
+            fn visit_seq<A: SeqAccess<'de>>(self, items: A) -> Result<Strings, A::Error> {
                 let words = Vec::<String>::deserialize(SeqAccessDeserializer::new(items))?;
                 match words.is_empty() {
                     true => Err(A::Error::custom("the list is empty")),
-                    false => Ok(Words(words)),
+                    false => Ok(Strings(words)),
                 }
             }
         }
@@ -217,7 +216,7 @@ impl<'de> Deserialize<'de> for Words {
     }
 }
 
-/// A text, or steps.
+/// A string or steps.
 struct Answer(Vec<Spanned<StepFile>>);
 
 impl<'de> Deserialize<'de> for Answer {
@@ -227,7 +226,7 @@ impl<'de> Deserialize<'de> for Answer {
             type Value = Answer;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a text or a list of steps")
+                f.write_str("a string or a list of steps")
             }
 
             fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<Answer, E> {

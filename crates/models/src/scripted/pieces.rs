@@ -1,11 +1,11 @@
-//! A text in the pieces in which a model would send it.
+//! Splits text to the pieces in which a model would stream it.
 //!
-//! Invariant: the pieces put together are the text.
+//! Invariant: the concatenated pieces are the text.
 
-/// Characters of a piece where no word ends, as in Chinese.
+/// Characters per piece in scripts without spaces, such as Chinese.
 const RUN_MAX: usize = 8;
 
-/// Words with the blanks behind them, or as many characters as asked for.
+/// Words with their trailing spaces, or the given number of characters.
 pub(super) fn pieces(text: &str, characters: Option<usize>) -> Vec<String> {
     let mut pieces = Vec::new();
     let mut piece = String::new();
@@ -14,7 +14,7 @@ pub(super) fn pieces(text: &str, characters: Option<usize>) -> Vec<String> {
     for c in text.chars() {
         let full = match characters {
             Some(characters) => length >= characters.max(1),
-            None => ends(last, c) || length >= RUN_MAX && !c.is_ascii(),
+            None => starts_word(last, c) || length >= RUN_MAX && !c.is_ascii(),
         };
         if full && !piece.is_empty() {
             pieces.push(std::mem::take(&mut piece));
@@ -30,8 +30,7 @@ pub(super) fn pieces(text: &str, characters: Option<usize>) -> Vec<String> {
     pieces
 }
 
-/// Whether a word begins here.
-fn ends(last: Option<char>, next: char) -> bool {
+fn starts_word(last: Option<char>, next: char) -> bool {
     last.is_some_and(char::is_whitespace) && !next.is_whitespace()
 }
 
@@ -40,7 +39,7 @@ mod tests {
     use super::pieces;
 
     #[test]
-    fn a_text_comes_in_words_and_chinese_in_short_runs() {
+    fn text_is_split_by_words_and_chinese_in_short_runs() {
         assert_eq!(pieces("one  two\nthree", None), ["one  ", "two\n", "three"]);
         assert_eq!(pieces("今天有什么安排和会议吗", None), ["今天有什么安排和", "会议吗"]);
         assert_eq!(pieces("abcde", Some(2)), ["ab", "cd", "e"]);

@@ -1,6 +1,6 @@
-//! From a request to what is answered: the first rule that applies, played.
+//! Plans the response to a request: the steps of the first matching rule.
 //!
-//! Invariant: pure but for the counts of rules with `times`; a plan ends with one finish or one fault.
+//! Invariant: pure except for the counters of rules with `times`; a plan ends with one finish or one fault.
 
 use super::facts::Facts;
 use super::pieces::pieces;
@@ -16,71 +16,72 @@ use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 use std::time::{Duration, SystemTime};
 
-/// One moment of an answer.
+/// One step of a planned response.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Beat {
+pub enum PlanStep {
     Item(ModelStreamItem),
     Wait(Duration),
-    /// Nothing comes behind it.
+    /// The last step.
     Fault(Fault),
 }
 
-/// How an answer goes wrong.
+/// How a response fails.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Fault {
-    /// The provider refuses, or breaks off with an error.
+    /// An HTTP error, before or during the stream.
     Status { status: u16, message: String, retry_after: Option<Duration> },
-    /// The connection ends in the middle.
+    /// The connection is closed in the middle.
     Cut,
-    /// The connection stays, and nothing comes.
+    /// The connection stays open, and nothing is sent.
     Silence,
-    /// Something that the wire does not know.
+    /// Data that the wire does not allow.
     Garbage(String),
 }
 
 impl Fault {
-    /// What a client makes of it.
+    /// The error that a client reports.
     pub(super) fn error(self, idle: Duration) -> ModelError {
         match self {
             Self::Status { status: 429, message, retry_after } => {
                 ModelError::RateLimited { message, retry_after }
             }
-            Self::Status { status, message, .. } => ModelError::Refused { status, message },
+            Self::Status { status, message, .. } => ModelError::Rejected { status, message },
             Self::Cut => ModelError::Unavailable("the connection was cut".to_owned()),
-            Self::Silence => ModelError::Silent(idle),
-            Self::Garbage(_) => ModelError::Garbled("a scripted answer that is none".to_owned()),
+            Self::Silence => ModelError::IdleTimeout(idle),
+            Self::Garbage(_) => ModelError::InvalidResponse("scripted garbage".to_owned()),
         }
     }
 }
 
-pub(super) fn plan(rules: &[Rule], request: &ModelRequest, now: SystemTime) -> Vec<Beat> {
-    let facts = Facts::of(request);
+pub(super) fn plan(rules: &[Rule], request: &ModelRequest, now: SystemTime) -> Vec<PlanStep> {
+    let facts = Facts::new(request);
     let mut player =
-        Player { request, facts: &facts, now, beats: Vec::new(), state: State::default() };
-    let taken = rules.iter().find_map(|rule| Some((rule, rule.takes(&facts)?)));
-    match &taken {
+        Player { request, facts: &facts, now, steps: Vec::new(), state: State::default() };
+    let matched = rules.iter().find_map(|rule| Some((rule, rule.try_match(&facts)?)));
+    match &matched {
         Some((rule, captures)) => player.play(rule, captures.as_ref()),
-        None => player
-            .text(&format!("No rule of this script applies to: {}", facts.text), Pace::default()),
+        None => {
+            player.text(&format!("No rule of this script matches: {}", facts.text), Pace::default())
+        }
     }
     player.end();
-    player.beats
+    player.steps
 }
 
 struct Player<'a> {
     request: &'a ModelRequest,
     facts: &'a Facts<'a>,
     now: SystemTime,
-    beats: Vec<Beat>,
+    steps: Vec<PlanStep>,
     state: State,
 }
 
 #[derive(Default)]
 struct State {
     calls: usize,
-    /// What was said, for the count of it.
-    said: String,
-    /// As the script gives it; `Some(None)` for none at all.
+    /// Everything sent, for counting its tokens.
+    output: String,
+    /// As given by the script; `Some(None)` for no usage.
     usage: Option<Option<Object>>,
     finish: Option<String>,
     failed: bool,
@@ -97,14 +98,14 @@ impl Player<'_> {
                     self.reasoning(&text.fill(&source), *pace, signature.as_deref());
                 }
                 Step::Call { name, id, args, pace } => {
-                    let args = written(args, regex, &source);
+                    let args = render_args(args, regex, &source);
                     self.call(name, id.clone(), args, *pace);
                 }
                 Step::Sample => {
-                    let wanted = self.facts.wanted.clone().unwrap_or(Value::Bool(true));
-                    self.text(&sample(&wanted).to_string(), Pace::default());
+                    let schema = self.facts.requested_schema.clone().unwrap_or(Value::Bool(true));
+                    self.text(&sample(&schema).to_string(), Pace::default());
                 }
-                Step::Wait(time) => self.beats.push(Beat::Wait(*time)),
+                Step::Wait(time) => self.steps.push(PlanStep::Wait(*time)),
                 Step::Media(segment) => {
                     self.item(ModelStreamItem::Media { segment: segment.clone() });
                 }
@@ -123,21 +124,21 @@ impl Player<'_> {
     }
 
     fn item(&mut self, item: ModelStreamItem) {
-        self.beats.push(Beat::Item(item));
+        self.steps.push(PlanStep::Item(item));
     }
 
     fn fault(&mut self, fault: Fault) {
         self.state.failed = true;
-        self.beats.push(Beat::Fault(fault));
+        self.steps.push(PlanStep::Fault(fault));
     }
 
     fn text(&mut self, text: &str, pace: Pace) {
-        self.state.said.push_str(text);
+        self.state.output.push_str(text);
         self.pieces(text, pace, |text| ModelStreamItem::TextDelta { text });
     }
 
     fn reasoning(&mut self, text: &str, pace: Pace, signature: Option<&str>) {
-        self.state.said.push_str(text);
+        self.state.output.push_str(text);
         self.pieces(text, pace, |text| ModelStreamItem::ReasoningDelta { text });
         if let Some(signature) = signature {
             self.item(signed(signature));
@@ -147,7 +148,7 @@ impl Player<'_> {
     fn call(&mut self, name: &str, id: Option<String>, args_text: String, pace: Pace) {
         let id = id.unwrap_or_else(|| self.call_id());
         self.state.calls += 1;
-        self.state.said.push_str(&args_text);
+        self.state.output.push_str(&args_text);
         self.item(ModelStreamItem::ToolCallStart { id: id.clone(), name: name.to_owned() });
         self.pieces(&args_text, pace, |args_text| ModelStreamItem::ToolCallDelta {
             id: id.clone(),
@@ -171,13 +172,13 @@ impl Player<'_> {
     fn pieces(&mut self, text: &str, pace: Pace, item: impl Fn(String) -> ModelStreamItem) {
         for (number, piece) in pieces(text, pace.piece).into_iter().enumerate() {
             if number > 0 && !pace.wait.is_zero() {
-                self.beats.push(Beat::Wait(pace.wait));
+                self.steps.push(PlanStep::Wait(pace.wait));
             }
             self.item(item(piece));
         }
     }
 
-    /// The same for the same request; another one as soon as the conversation has gone on.
+    /// Deterministic per request; a longer conversation gives a different id.
     fn call_id(&self) -> String {
         let mut hash = Sha256::new();
         let messages = serde_json::to_vec(&self.request.messages).unwrap_or_default();
@@ -190,14 +191,14 @@ impl Player<'_> {
         )
     }
 
-    /// Usage and finish, unless it went wrong.
+    /// Usage and finish, unless the response failed.
     fn end(&mut self) {
         if self.state.failed {
             return;
         }
         let usage = match self.state.usage.take() {
             Some(usage) => usage.map(with_total),
-            None => Some(self.counted()),
+            None => Some(self.estimated_usage()),
         };
         if let Some(usage) = usage {
             self.item(ModelStreamItem::Usage(usage));
@@ -209,9 +210,9 @@ impl Player<'_> {
         self.item(ModelStreamItem::Finish { reason });
     }
 
-    fn counted(&self) -> Object {
+    fn estimated_usage(&self) -> Object {
         let input = vectors::request_tokens(self.request);
-        let output = vectors::tokens(&self.state.said);
+        let output = vectors::tokens(&self.state.output);
         let mut usage = Object::new();
         usage.insert("input_tokens".to_owned(), input.into());
         usage.insert("output_tokens".to_owned(), output.into());
@@ -219,10 +220,10 @@ impl Player<'_> {
     }
 }
 
-/// The provider's opaque part of a reasoning segment.
+/// Opaque data of a reasoning segment.
 fn signed(signature: &str) -> ModelStreamItem {
     let segment = json!({"type": "reasoning", "data": signature});
-    let Value::Object(segment) = segment else { unreachable!("written as an object") };
+    let Value::Object(segment) = segment else { unreachable!("render_args as an object") };
     ModelStreamItem::Media { segment }
 }
 
@@ -236,7 +237,7 @@ fn with_total(mut usage: Object) -> Object {
     usage
 }
 
-fn written(args: &Args, regex: Option<&Regex>, source: &Source<'_>) -> String {
+fn render_args(args: &Args, regex: Option<&Regex>, source: &Source<'_>) -> String {
     match args {
         Args::Json(value) => fill_value(value, regex, source).to_string(),
         Args::Raw(template) => template.fill(source),

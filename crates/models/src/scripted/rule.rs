@@ -1,6 +1,6 @@
-//! One rule: when it applies, and what is answered then.
+//! A rule: its conditions and its response.
 //!
-//! Invariant: matching has no effect but the count of a rule with `times`.
+//! Invariant: matching has no effect except on the counter of a rule with `times`.
 
 use super::facts::{Facts, Lang};
 use super::template::Template;
@@ -13,11 +13,11 @@ use std::time::Duration;
 pub(super) struct Rule {
     pub when: When,
     pub steps: Vec<Step>,
-    /// How often it may still be taken; without it, always.
-    pub left: Option<AtomicU32>,
+    /// How many more times it may match; `None` for unlimited.
+    pub remaining: Option<AtomicU32>,
 }
 
-/// Everything that is given must hold.
+/// All given conditions must hold.
 #[derive(Debug, Default)]
 pub(super) struct When {
     pub text: Vec<String>,
@@ -52,11 +52,11 @@ pub(super) enum Step {
         args: Args,
         pace: Pace,
     },
-    /// JSON that fits the schema that was asked for.
+    /// JSON that fits the requested schema.
     Sample,
     Wait(Duration),
     Media(Object),
-    /// None: the model does not tell its usage.
+    /// `None`: no usage is reported.
     Usage(Option<Object>),
     Finish(String),
     Error {
@@ -72,28 +72,31 @@ pub(super) enum Step {
 #[derive(Debug)]
 pub(super) enum Args {
     Json(serde_json::Value),
-    /// Sent as it is, valid or not.
+    /// Sent as is, valid or not.
     Raw(Template),
 }
 
-/// How a text is cut up and how fast it comes.
+/// Piece size and speed of streamed text.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Pace {
-    /// Characters of a piece; words without it.
+    /// Characters per piece; default: words.
     pub piece: Option<usize>,
-    /// Before every piece but the first.
+    /// Delay before every piece but the first.
     pub wait: Duration,
 }
 
 impl Rule {
-    /// The groups of its expression if it applies and may be taken.
-    pub(super) fn takes<'t>(&self, facts: &'t Facts<'_>) -> Option<Option<Captures<'t>>> {
+    /// The regex captures if it matches and has matches remaining.
+    pub(super) fn try_match<'t>(&self, facts: &'t Facts<'_>) -> Option<Option<Captures<'t>>> {
         let captures = self.when.matches(facts)?;
-        let free = self.left.as_ref().is_none_or(|left| {
-            left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(1))
+        let available = self.remaining.as_ref().is_none_or(|remaining| {
+            remaining
+                .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |remaining| {
+                    remaining.checked_sub(1)
+                })
                 .is_ok()
         });
-        free.then_some(captures)
+        available.then_some(captures)
     }
 }
 
@@ -112,7 +115,7 @@ impl When {
             && self.turn.is_none_or(|turn| turn == facts.turn)
             && self.round.is_none_or(|round| round == facts.round)
             && self.role.is_none_or(|role| Some(role) == facts.last_role)
-            && self.wants_json.is_none_or(|wanted| wanted == facts.wanted.is_some());
+            && self.wants_json.is_none_or(|wanted| wanted == facts.requested_schema.is_some());
         match (holds, &self.regex) {
             (false, _) => None,
             (true, None) => Some(None),
@@ -121,12 +124,12 @@ impl When {
     }
 }
 
-/// One of several, or nothing asked.
+/// Whether any of the values holds; true if there are none.
 fn any(wanted: &[String], holds: impl Fn(&String) -> bool) -> bool {
     wanted.is_empty() || wanted.iter().any(holds)
 }
 
-/// Without regard to case.
+/// Ignores case.
 pub(super) fn contains(text: &str, word: &str) -> bool {
     text.to_lowercase().contains(&word.to_lowercase())
 }

@@ -1,22 +1,22 @@
-//! The smallest JSON value that fits a schema, for requests that want structured output.
+//! The smallest JSON value that fits a schema, for structured output.
 //!
-//! Invariant: bounded in depth, and the same for the same schema.
+//! Invariant: bounded in depth and deterministic.
 
 use serde_json::{Map, Value, json};
 
 const DEPTH_MAX: usize = 16;
 
 pub(super) fn sample(schema: &Value) -> Value {
-    fitting(schema, schema, 0)
+    sample_at(schema, schema, 0)
 }
 
-fn fitting(schema: &Value, root: &Value, depth: usize) -> Value {
+fn sample_at(schema: &Value, root: &Value, depth: usize) -> Value {
     if depth > DEPTH_MAX {
         return Value::Null;
     }
     if let Some(target) = schema.get("$ref").and_then(Value::as_str) {
-        let found = target.strip_prefix('#').and_then(|pointer| root.pointer(pointer));
-        return found.map_or(Value::Null, |found| fitting(found, root, depth + 1));
+        let target = target.strip_prefix('#').and_then(|pointer| root.pointer(pointer));
+        return target.map_or(Value::Null, |found| sample_at(found, root, depth + 1));
     }
     if let Some(value) = schema.get("const").or(schema.get("default")) {
         return value.clone();
@@ -26,7 +26,7 @@ fn fitting(schema: &Value, root: &Value, depth: usize) -> Value {
     }
     for key in ["anyOf", "oneOf", "allOf"] {
         if let Some(first) = schema.get(key).and_then(|choices| choices.get(0)) {
-            return fitting(first, root, depth + 1);
+            return sample_at(first, root, depth + 1);
         }
     }
     of_type(schema, root, depth)
@@ -36,18 +36,18 @@ fn of_type(schema: &Value, root: &Value, depth: usize) -> Value {
     let kind = schema.get("type");
     let kind = kind.and_then(|kind| kind.as_str().or_else(|| kind.get(0)?.as_str()));
     let number = |key: &str| schema.get(key).and_then(Value::as_u64);
-    // Gemini writes types in capitals.
+    // Gemini writes types in upper case.
     match kind.unwrap_or("object").to_ascii_lowercase().as_str() {
         "object" => {
             let properties = schema.get("properties").and_then(Value::as_object);
             let fields = properties.into_iter().flatten();
             let fields =
-                fields.map(|(name, field)| (name.clone(), fitting(field, root, depth + 1)));
+                fields.map(|(name, field)| (name.clone(), sample_at(field, root, depth + 1)));
             Value::Object(fields.collect::<Map<_, _>>())
         }
         "array" => {
             let item =
-                schema.get("items").map_or(Value::Null, |items| fitting(items, root, depth + 1));
+                schema.get("items").map_or(Value::Null, |items| sample_at(items, root, depth + 1));
             let count =
                 usize::try_from(number("minItems").unwrap_or(0)).unwrap_or(0).min(DEPTH_MAX);
             Value::Array(vec![item; count])
@@ -81,7 +81,7 @@ mod tests {
     }
 
     #[test]
-    fn a_schema_that_refers_to_itself_comes_to_an_end() {
+    fn a_recursive_schema_terminates() {
         let schema = json!({"type": "object", "properties": {"next": {"$ref": "#"}}});
         assert!(sample(&schema).is_object());
     }

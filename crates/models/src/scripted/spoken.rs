@@ -1,12 +1,12 @@
-//! Days and times as people say them, in English and Chinese: `tomorrow`, `下午三点半`, `2026-01-31`.
+//! Dates and times in natural language, in English and Chinese: `tomorrow`, `下午三点半`, `2026-01-31`.
 //!
-//! Invariant: what is not understood is today, at nine in the morning.
+//! Invariant: the default is today at nine in the morning.
 
 use super::day::date;
 use std::time::{Duration, SystemTime};
 
 const DAY: Duration = Duration::from_secs(86_400);
-/// Days by their words; the longer word stands before the one that it holds.
+/// Words for days; a longer word precedes the words that it contains.
 const DAYS: [(&str, i32); 15] = [
     ("day after tomorrow", 2),
     ("day before yesterday", -2),
@@ -26,7 +26,7 @@ const DAYS: [(&str, i32); 15] = [
 ];
 const AFTERNOON: [&str; 8] = ["pm", "p.m.", "afternoon", "evening", "下午", "晚", "傍晚", "夜"];
 
-/// The day that a text speaks of, as `2026-01-31`.
+/// The date that a text mentions, as `2026-01-31`.
 pub(super) fn day(text: &str, now: SystemTime) -> String {
     if let Some(written) = written_date(text) {
         return written.to_owned();
@@ -38,7 +38,7 @@ pub(super) fn day(text: &str, now: SystemTime) -> String {
     date(moved.unwrap_or(now))
 }
 
-/// The first day that is written in digits, as it is written.
+/// The first ISO date in a text.
 fn written_date(text: &str) -> Option<&str> {
     let is_date = |bytes: &[u8]| {
         let fits = |(at, byte): (usize, &u8)| match at {
@@ -50,19 +50,19 @@ fn written_date(text: &str) -> Option<&str> {
     let is_digit = |at: Option<usize>| {
         at.and_then(|at| text.as_bytes().get(at)).is_some_and(u8::is_ascii_digit)
     };
-    let places = text.as_bytes().windows(10).enumerate();
-    let mut dates = places.filter(|(_, bytes)| is_date(bytes)).map(|(at, _)| at);
+    let windows = text.as_bytes().windows(10).enumerate();
+    let mut dates = windows.filter(|(_, bytes)| is_date(bytes)).map(|(at, _)| at);
     let at = dates.find(|at| !is_digit(at.checked_sub(1)) && !is_digit(Some(at + 10)))?;
     text.get(at..at + 10)
 }
 
-/// The time that a text speaks of, as `15:30:00`.
+/// The time that a text mentions, as `15:30:00`.
 pub(super) fn time(text: &str) -> String {
     let (hour, minute) = clock(text);
     format!("{hour:02}:{minute:02}:00")
 }
 
-/// An hour after that, on the same day.
+/// One hour later, on the same day.
 pub(super) fn hour_later(text: &str) -> String {
     match clock(text) {
         (23, _) => "23:59:00".to_owned(),
@@ -92,7 +92,7 @@ fn clock(text: &str) -> (u32, u32) {
     (hour.min(23), minute.min(59))
 }
 
-/// The number at the beginning of a text, and what follows it: `12…`, `十二…`.
+/// The number at the start of a text, and the rest: `12…`, `十二…`.
 fn number(text: &str) -> (u32, &str) {
     let end = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
     if end > 0 {
@@ -122,7 +122,7 @@ mod tests {
     use std::time::UNIX_EPOCH;
 
     #[test]
-    fn days_are_understood_in_both_languages() {
+    fn dates_are_parsed_in_both_languages() {
         let now = UNIX_EPOCH + DAY * 10;
         for (text, day_of_january) in [
             ("what is on today", 11),
@@ -144,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn times_are_understood_in_both_languages() {
+    fn times_are_parsed_in_both_languages() {
         for (text, start, end) in [
             ("下午三点", "15:00:00", "16:00:00"),
             ("上午十点半", "10:30:00", "11:30:00"),

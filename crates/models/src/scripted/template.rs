@@ -1,10 +1,10 @@
-//! Texts with places: `{{text}}`, `{{match.1}}`, `{{last_tool_result}}`, `{{match.day | date}}`.
+//! Templates with placeholders: `{{text}}`, `{{match.1}}`, `{{last_tool_result}}`, `{{match.day | date}}`.
 //!
-//! Invariant: a template that was read can be filled; a place that does not exist is refused when it is read.
+//! Invariant: a parsed template can always be filled; unknown placeholders are rejected when parsing.
 
 use super::day::date;
 use super::facts::Facts;
-use super::{spoken, telling};
+use super::{readable, spoken};
 use regex_lite::{Captures, Regex};
 use serde_json::Value;
 use std::time::SystemTime;
@@ -15,24 +15,24 @@ pub(super) struct Template(Vec<Part>);
 #[derive(Debug, Clone, PartialEq)]
 enum Part {
     Text(String),
-    Place { place: Place, filter: Filter },
+    Placeholder { placeholder: Placeholder, filter: Filter },
 }
 
-/// What is made of the text of a place.
+/// Applied to the text of a placeholder.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Filter {
     AsIs,
-    /// The JSON value that it says.
+    /// Parsed as JSON.
     Json,
-    /// The day that it speaks of.
+    /// The date that it mentions.
     Date,
-    /// The time of day that it speaks of, and an hour after it.
+    /// The time of day that it mentions, and one hour later.
     Time,
     HourLater,
-    /// A tool's result in lines that people read.
-    Told,
-    /// What a tool's result is about, by name and time.
-    Named,
+    /// A tool result as readable lines.
+    Readable,
+    /// Name and time of a tool result.
+    Title,
 }
 
 const FILTERS: [(&str, Filter); 6] = [
@@ -40,12 +40,12 @@ const FILTERS: [(&str, Filter); 6] = [
     ("date", Filter::Date),
     ("time", Filter::Time),
     ("hour_later", Filter::HourLater),
-    ("told", Filter::Told),
-    ("named", Filter::Named),
+    ("told", Filter::Readable),
+    ("named", Filter::Title),
 ];
 
 #[derive(Debug, Clone, PartialEq)]
-enum Place {
+enum Placeholder {
     Text,
     System,
     LastToolResult,
@@ -58,7 +58,7 @@ enum Place {
     Named(String),
 }
 
-/// What places are filled from.
+/// The values of placeholders.
 pub(super) struct Source<'a> {
     pub facts: &'a Facts<'a>,
     pub captures: Option<&'a Captures<'a>>,
@@ -66,13 +66,13 @@ pub(super) struct Source<'a> {
 }
 
 impl Template {
-    /// `regex` is that of the rule, whose groups may be named.
+    /// `regex`: the rule's, for its groups.
     pub(super) fn parse(text: &str, regex: Option<&Regex>) -> Result<Self, String> {
         let mut parts = Vec::new();
         let mut rest = text;
         while let Some((before, after)) = rest.split_once("{{") {
             let (inner, after) =
-                after.split_once("}}").ok_or_else(|| "`{{` is never closed".to_owned())?;
+                after.split_once("}}").ok_or_else(|| "`{{` is not closed".to_owned())?;
             if !before.is_empty() {
                 parts.push(Part::Text(before.to_owned()));
             }
@@ -80,7 +80,7 @@ impl Template {
                 Some((name, filter)) => (name.trim(), Filter::parse(filter.trim())?),
                 None => (inner.trim(), Filter::AsIs),
             };
-            parts.push(Part::Place { place: Place::parse(name, regex)?, filter });
+            parts.push(Part::Placeholder { placeholder: Placeholder::parse(name, regex)?, filter });
             rest = after;
         }
         if !rest.is_empty() {
@@ -92,17 +92,19 @@ impl Template {
     pub(super) fn fill(&self, source: &Source<'_>) -> String {
         let texts = self.0.iter().map(|part| match part {
             Part::Text(text) => text.clone(),
-            Part::Place { place, filter } => filter.apply(place.fill(source), source.now),
+            Part::Placeholder { placeholder, filter } => {
+                filter.apply(placeholder.fill(source), source.now)
+            }
         });
         texts.collect()
     }
 
-    /// The value that a string of JSON arguments stands for: with `{{… | json}}` alone, what the text says in
-    /// JSON, if it does.
+    /// The value of a string in JSON arguments: with `{{… | json}}` alone, the JSON value that the text contains, if
+    /// any.
     fn value(&self, source: &Source<'_>) -> Value {
         let text = self.fill(source);
         match self.0.as_slice() {
-            [Part::Place { filter: Filter::Json, .. }] => {
+            [Part::Placeholder { filter: Filter::Json, .. }] => {
                 serde_json::from_str(&text).unwrap_or(Value::String(text))
             }
             _ => Value::String(text),
@@ -112,11 +114,11 @@ impl Template {
 
 impl Filter {
     fn parse(name: &str) -> Result<Self, String> {
-        let found = FILTERS.iter().find(|(known, _)| *known == name);
+        let filter = FILTERS.iter().find(|(known, _)| *known == name);
         let names = || FILTERS.map(|(name, _)| format!("`{name}`")).join(", ");
-        found
+        filter
             .map(|(_, filter)| *filter)
-            .ok_or_else(|| format!("`{name}` is no filter: there are {}", names()))
+            .ok_or_else(|| format!("unknown filter `{name}`, expected one of {}", names()))
     }
 
     fn apply(self, text: String, now: SystemTime) -> String {
@@ -125,13 +127,13 @@ impl Filter {
             Self::Date => spoken::day(&text, now),
             Self::Time => spoken::time(&text),
             Self::HourLater => spoken::hour_later(&text),
-            Self::Told => telling::told(&text),
-            Self::Named => telling::named(&text),
+            Self::Readable => readable::readable(&text),
+            Self::Title => readable::title(&text),
         }
     }
 }
 
-/// Every template in a JSON value, its keys included, checked.
+/// Checks all templates in a JSON value, including keys.
 pub(super) fn check_value(value: &Value, regex: Option<&Regex>) -> Result<(), String> {
     match value {
         Value::String(text) => Template::parse(text, regex).map(drop),
@@ -144,7 +146,7 @@ pub(super) fn check_value(value: &Value, regex: Option<&Regex>) -> Result<(), St
     }
 }
 
-/// A JSON value with its templates filled; it was checked with the same expression.
+/// Fills all templates in a JSON value that was checked with the same regex.
 pub(super) fn fill_value(value: &Value, regex: Option<&Regex>, source: &Source<'_>) -> Value {
     match value {
         Value::String(text) => match Template::parse(text, regex) {
@@ -165,9 +167,9 @@ pub(super) fn fill_value(value: &Value, regex: Option<&Regex>, source: &Source<'
     }
 }
 
-impl Place {
+impl Placeholder {
     fn parse(name: &str, regex: Option<&Regex>) -> Result<Self, String> {
-        let place = match name {
+        let placeholder = match name {
             "text" => Self::Text,
             "system" => Self::System,
             "last_tool_result" => Self::LastToolResult,
@@ -178,13 +180,13 @@ impl Place {
             "today" => Self::Today,
             _ => return Self::group(name, regex),
         };
-        Ok(place)
+        Ok(placeholder)
     }
 
     fn group(name: &str, regex: Option<&Regex>) -> Result<Self, String> {
         let Some(group) = name.strip_prefix("match.") else {
             return Err(format!(
-                "`{{{{{name}}}}}` is unknown: there are text, system, match.N, match.NAME, \
+                "`{{{{{name}}}}}` is unknown, expected text, system, match.N, match.NAME, \
                  last_tool_result, last_tool_name, tools, turn, round, today"
             ));
         };

@@ -1,5 +1,3 @@
-//! Scripts as written, against requests as sent.
-
 mod built_in;
 
 use super::*;
@@ -40,21 +38,21 @@ fn answered(mut request: ModelRequest, name: &str, result: &str) -> ModelRequest
     request
 }
 
-fn play(script: &str, request: &ModelRequest) -> Vec<Beat> {
+fn play(script: &str, request: &ModelRequest) -> Vec<PlanStep> {
     Script::parse(script).unwrap().plan(request, UNIX_EPOCH)
 }
 
-fn text(beats: &[Beat]) -> String {
-    let texts = beats.iter().filter_map(|beat| match beat {
-        Beat::Item(ModelStreamItem::TextDelta { text }) => Some(text.as_str()),
+fn text(plan: &[PlanStep]) -> String {
+    let texts = plan.iter().filter_map(|step| match step {
+        PlanStep::Item(ModelStreamItem::TextDelta { text }) => Some(text.as_str()),
         _ => None,
     });
     texts.collect()
 }
 
-fn calls(beats: &[Beat]) -> Vec<(String, Value)> {
-    let calls = beats.iter().filter_map(|beat| match beat {
-        Beat::Item(ModelStreamItem::ToolCallEnd(call)) => {
+fn calls(plan: &[PlanStep]) -> Vec<(String, Value)> {
+    let calls = plan.iter().filter_map(|step| match step {
+        PlanStep::Item(ModelStreamItem::ToolCallEnd(call)) => {
             Some((call.name.clone(), call.args.clone()))
         }
         _ => None,
@@ -82,16 +80,16 @@ fn an_answer_is_its_steps_then_usage_then_one_finish() {
           { usage = { input_tokens = 3, output_tokens = 2, reasoning_tokens = 1 } },
           { finish = "length" },
         ]"#;
-    let item = Beat::Item;
+    let item = PlanStep::Item;
     let expected = vec![
         item(ModelStreamItem::ReasoningDelta { text: "hm".into() }),
         item(ModelStreamItem::Media {
             segment: object(json!({"type": "reasoning", "data": "sig"})),
         }),
         item(ModelStreamItem::TextDelta { text: "one ".into() }),
-        Beat::Wait(Duration::from_millis(7)),
+        PlanStep::Wait(Duration::from_millis(7)),
         item(ModelStreamItem::TextDelta { text: "two".into() }),
-        Beat::Wait(Duration::from_millis(50)),
+        PlanStep::Wait(Duration::from_millis(50)),
         item(ModelStreamItem::Usage(object(
             json!({"input_tokens": 3, "output_tokens": 2, "reasoning_tokens": 1, "total_tokens": 5}),
         ))),
@@ -101,14 +99,14 @@ fn an_answer_is_its_steps_then_usage_then_one_finish() {
 }
 
 #[test]
-fn without_a_word_about_usage_it_is_counted_and_with_false_it_is_unknown() {
+fn usage_is_estimated_unless_given_or_false() {
     let usage = |script: &str| {
-        play(script, &asks("12345678")).into_iter().find_map(|beat| match beat {
-            Beat::Item(ModelStreamItem::Usage(usage)) => Some(Value::Object(usage)),
+        play(script, &asks("12345678")).into_iter().find_map(|step| match step {
+            PlanStep::Item(ModelStreamItem::Usage(usage)) => Some(Value::Object(usage)),
             _ => None,
         })
     };
-    // Four for the frame and two for the eight characters; five characters are two tokens.
+    // Four for the message overhead and two for the eight characters; five characters are two tokens.
     let counted = json!({"input_tokens": 6, "output_tokens": 2, "total_tokens": 8});
     assert_eq!(usage("[[rule]]\nanswer = 'abcde'"), Some(counted));
     assert_eq!(usage("[[rule]]\nanswer = [{ text = 'abcde' }, { usage = false }]"), None);
@@ -124,7 +122,7 @@ fn calls_are_filled_from_the_request() {
           { call = "clock", id = "call_fixed" },
         ]"#;
     let request = asks("please add 12 to seven");
-    let beats = play(script, &request);
+    let plan = play(script, &request);
     let expected = [
         (
             "math.add".to_owned(),
@@ -132,24 +130,20 @@ fn calls_are_filled_from_the_request() {
         ),
         ("clock".to_owned(), json!({})),
     ];
-    assert_eq!(calls(&beats), expected);
+    assert_eq!(calls(&plan), expected);
     assert_eq!(
-        beats.last(),
-        Some(&Beat::Item(ModelStreamItem::Finish { reason: "tool_calls".into() }))
+        plan.last(),
+        Some(&PlanStep::Item(ModelStreamItem::Finish { reason: "tool_calls".into() }))
     );
-    assert_eq!(
-        play(script, &request),
-        beats,
-        "the same request gets the same answer, ids included"
-    );
+    assert_eq!(play(script, &request), plan, "the same request gets the same answer, ids included");
 }
 
 #[test]
-fn ids_of_calls_are_new_as_the_conversation_goes_on() {
+fn call_ids_differ_as_the_conversation_grows() {
     let script = "[[rule]]\nanswer = [{ call = 'a' }, { call = 'a' }]";
     let ids = |request: &ModelRequest| {
-        let started = play(script, request).into_iter().filter_map(|beat| match beat {
-            Beat::Item(ModelStreamItem::ToolCallStart { id, .. }) => Some(id),
+        let started = play(script, request).into_iter().filter_map(|step| match step {
+            PlanStep::Item(ModelStreamItem::ToolCallStart { id, .. }) => Some(id),
             _ => None,
         });
         started.collect::<Vec<_>>()
@@ -161,22 +155,22 @@ fn ids_of_calls_are_new_as_the_conversation_goes_on() {
 }
 
 #[test]
-fn arguments_that_are_no_json_are_handed_on_as_they_are() {
+fn invalid_arguments_are_sent_unchanged() {
     let script = r#"
         [[rule]]
-        answer = [{ call = "x", id = "c1", args_text = '{"a": ', piece = 3 }]"#;
-    let beats = play(script, &asks("go"));
+        answer = [{ call = "x", id = "c1", args_text = '{"a": ', call_part = 3 }]"#;
+    let plan = play(script, &asks("go"));
     let delta = |text: &str| {
-        Beat::Item(ModelStreamItem::ToolCallDelta { id: "c1".into(), args_text: text.into() })
+        PlanStep::Item(ModelStreamItem::ToolCallDelta { id: "c1".into(), args_text: text.into() })
     };
-    assert_eq!(beats[1..3], [delta("{\"a"), delta("\": ")]);
-    let Beat::Item(ModelStreamItem::ToolCallEnd(call)) = &beats[3] else { panic!("{beats:?}") };
+    assert_eq!(plan[1..3], [delta("{\"a"), delta("\": ")]);
+    let PlanStep::Item(ModelStreamItem::ToolCallEnd(call)) = &plan[3] else { panic!("{plan:?}") };
     assert_eq!((&call.args, call.args_text.as_deref()), (&Value::Null, Some("{\"a\": ")));
     assert!(call.args_error.as_ref().unwrap().contains("EOF"));
 }
 
 #[test]
-fn a_rule_can_ask_for_what_stands_anywhere_in_a_request() {
+fn a_rule_can_match_text_anywhere_in_a_request() {
     let script = r#"
         [[rule]]
         when = { text = "code", context = "HERON" }
@@ -186,14 +180,14 @@ fn a_rule_can_ask_for_what_stands_anywhere_in_a_request() {
     "#;
     let says = |request: &ModelRequest| text(&play(script, request));
     assert_eq!(says(&asks("the code?")), "nobody told me");
-    let mut told = asks("the code is heron");
-    told.messages.push(ModelMessage::text(Role::Assistant, "noted"));
-    told.messages.push(ModelMessage::text(Role::User, "the code?"));
-    assert_eq!(says(&told), "the code is heron");
+    let mut request = asks("the code is heron");
+    request.messages.push(ModelMessage::text(Role::Assistant, "noted"));
+    request.messages.push(ModelMessage::text(Role::User, "the code?"));
+    assert_eq!(says(&request), "the code is heron");
 }
 
 #[test]
-fn rules_ask_about_everything_in_a_request() {
+fn rules_match_every_property_of_a_request() {
     let script = r#"
         [[rule]]
         when = { result_of = "weather", result_text = ["rain", "snow"] }
@@ -245,7 +239,7 @@ fn rules_ask_about_everything_in_a_request() {
 }
 
 #[test]
-fn a_rule_with_times_steps_aside_when_it_was_taken_so_often() {
+fn a_rule_with_times_matches_that_often() {
     let script =
         Script::parse("[[rule]]\ntimes = 2\nanswer = [{ error = 503 }]\n[[rule]]\nanswer = 'now'")
             .unwrap();
@@ -254,7 +248,7 @@ fn a_rule_with_times_steps_aside_when_it_was_taken_so_often() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_stream_ends_with_the_fault_that_the_script_says() {
+async fn a_stream_ends_with_the_scripted_fault() {
     let cases = [
         (
             "{ error = 429, message = 'slow', retry_after_s = 2 }",
@@ -265,12 +259,15 @@ async fn a_stream_ends_with_the_fault_that_the_script_says() {
         ),
         (
             "{ error = 500, message = 'x' }",
-            ModelError::Refused { status: 500, message: "x".into() },
+            ModelError::Rejected { status: 500, message: "x".into() },
         ),
         ("{ cut = true }", ModelError::Unavailable("the connection was cut".into())),
-        ("{ silence = true }", ModelError::Silent(Duration::from_secs(9))),
-        ("{ garbage = '<html>' }", ModelError::Garbled("a scripted answer that is none".into())),
-        ("{ wait_ms = 10000 }", ModelError::Silent(Duration::from_secs(9))),
+        ("{ silence = true }", ModelError::IdleTimeout(Duration::from_secs(9))),
+        (
+            "{ garbage = '<html>' }",
+            ModelError::InvalidResponse("a scripted answer that is none".into()),
+        ),
+        ("{ wait_ms = 10000 }", ModelError::IdleTimeout(Duration::from_secs(9))),
     ];
     for (step, error) in cases {
         let script = format!("[[rule]]\nanswer = [{{ text = 'so' }}, {step}]");
@@ -282,7 +279,7 @@ async fn a_stream_ends_with_the_fault_that_the_script_says() {
 }
 
 #[test]
-fn a_wrong_script_is_refused_with_its_line() {
+fn an_invalid_script_is_rejected_with_its_line() {
     let rule = |step: &str| {
         format!("# a script\n[[rule]]\nanswer = [\n  {{ text = \"a\" }},\n  {step},\n]\n")
     };
@@ -297,7 +294,7 @@ fn a_wrong_script_is_refused_with_its_line() {
             rule("{ text = \"b\", finish = \"stop\" }"),
             "line 5: the step is several things at once: text, finish",
         ),
-        (rule("{ piece = 3 }"), "line 5: the step says nothing"),
+        (rule("{ call_part = 3 }"), "line 5: the step says nothing"),
         (
             rule("{ text = \"b\", retry_after_s = 3 }"),
             "line 5: `retry_after_s` does not belong to `text`",

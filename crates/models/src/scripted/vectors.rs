@@ -1,6 +1,6 @@
-//! What a scripted model counts, embeds and ranks: crude, without network, and always the same.
+//! Token counts, embeddings and rankings of scripted models: crude, offline and deterministic.
 //!
-//! Invariant: vectors have unit length; texts that share words are nearer to each other than texts that do not.
+//! Invariant: vectors have unit length; texts that share words are closer than texts that do not.
 
 use crate::ModelRequest;
 use greenroom_protocol::api::models::RankedDocument;
@@ -9,14 +9,14 @@ use std::collections::BTreeSet;
 
 const DIMENSIONS: usize = 256;
 
-/// A token for every four characters of ASCII, and one for every other character.
+/// One token per four ASCII characters, and one per other character.
 pub fn tokens(text: &str) -> u64 {
     let ascii = text.chars().filter(char::is_ascii).count();
     let other = text.chars().count() - ascii;
     u64::try_from(ascii.div_ceil(4) + other).unwrap_or(u64::MAX)
 }
 
-/// The same for a whole request; four more for every message, as its frame.
+/// The same for a request, plus four per message.
 pub fn request_tokens(request: &ModelRequest) -> u64 {
     let messages = request.messages.iter().map(|message| {
         let calls = message
@@ -32,7 +32,7 @@ pub fn request_tokens(request: &ModelRequest) -> u64 {
     messages.sum::<u64>() + tools.sum::<u64>()
 }
 
-/// Every word adds to a few places that its hash chooses.
+/// Every word changes a few dimensions, chosen by its hash.
 pub fn embed(text: &str) -> Vec<f32> {
     let mut vector = vec![0.0_f32; DIMENSIONS];
     for word in words(text) {
@@ -45,22 +45,25 @@ pub fn embed(text: &str) -> Vec<f32> {
     let length = vector.iter().map(|value| value * value).sum::<f32>().sqrt();
     match length > 0.0 {
         true => vector.iter_mut().for_each(|value| *value /= length),
-        // A text without words still has a direction.
+        // A text without words still gets a direction.
         false => vector[0] = 1.0,
     }
     vector
 }
 
-/// The share of the query's words that a document has, best first; of equals the earlier one.
+/// The share of the query's words that a document contains, best first; ties keep their order.
 pub fn rerank(query: &str, documents: &[String], top: usize) -> Vec<RankedDocument> {
-    let asked: BTreeSet<String> = words(query).collect();
+    let query_words: BTreeSet<String> = words(query).collect();
     let mut ranked: Vec<RankedDocument> = documents
         .iter()
         .zip(0_u32..)
         .map(|(document, index)| {
             let has: BTreeSet<String> = words(document).collect();
-            let shared = asked.intersection(&has).count();
-            RankedDocument { index, relevance_score: shared as f64 / asked.len().max(1) as f64 }
+            let shared = query_words.intersection(&has).count();
+            RankedDocument {
+                index,
+                relevance_score: shared as f64 / query_words.len().max(1) as f64,
+            }
         })
         .collect();
     ranked.sort_by(|a, b| b.relevance_score.total_cmp(&a.relevance_score));
@@ -68,7 +71,7 @@ pub fn rerank(query: &str, documents: &[String], top: usize) -> Vec<RankedDocume
     ranked
 }
 
-/// Words in lower case; of Chinese every character.
+/// Words in lower case; every Chinese character is a word.
 fn words(text: &str) -> impl Iterator<Item = String> {
     let spaced: String = text
         .to_lowercase()
@@ -88,7 +91,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn vectors_have_unit_length_and_near_texts_are_near() {
+    fn vectors_have_unit_length_and_similar_texts_are_close() {
         let dot = |a: &[f32], b: &[f32]| a.iter().zip(b).map(|(a, b)| a * b).sum::<f32>();
         let [cat, kitten, tax] =
             ["the cat sat on the mat", "a cat on a mat", "income tax return"].map(embed);

@@ -1,10 +1,10 @@
-//! Anthropic's messages, as a server.
+//! Anthropic Messages, server side.
 //!
-//! Invariant: blocks open and close one after another; `message_stop` is the last event of a good answer.
+//! Invariant: blocks do not overlap; `message_stop` is the last event of a successful response.
 
-use super::answer::{Answer, Counts, Media, Part, media};
-use super::json::{self, args, event, list, needed_list, put, text};
-use super::{Asked, Encoder, Stamp, Streaming};
+use super::completion::{Completion, Counts, Media, Part, media};
+use super::json::{self, args, event, list, put, required_list, text};
+use super::{DecodedRequest, Encoder, Stamp, Streaming};
 use crate::{ModelRequest, ToolSpec};
 use greenroom_protocol::api::models::{ModelMessage, ModelStreamItem, ModelToolCall};
 use greenroom_protocol::content::MediaElement;
@@ -12,9 +12,9 @@ use greenroom_protocol::{ContentElement, MessageContent, Object, Role};
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 
-pub(super) fn decode(body: &Value) -> Result<Asked, String> {
+pub(super) fn decode(body: &Value) -> Result<DecodedRequest, String> {
     let mut messages: Vec<ModelMessage> = system(body.get("system")).into_iter().collect();
-    for message in needed_list(body, "messages")? {
+    for message in required_list(body, "messages")? {
         decode_message(message, &mut messages)?;
     }
     let tools = list(body, "tools").iter().filter_map(|tool| {
@@ -29,7 +29,7 @@ pub(super) fn decode(body: &Value) -> Result<Asked, String> {
     if let Some(format) = format {
         options.insert("response_format".to_owned(), format.clone());
     }
-    Ok(Asked {
+    Ok(DecodedRequest {
         request: ModelRequest { messages, tools: tools.collect(), options },
         model: text(body, "model").unwrap_or("scripted").to_owned(),
         streaming: match body.get("stream") == Some(&Value::Bool(true)) {
@@ -43,23 +43,23 @@ pub(super) fn decode(body: &Value) -> Result<Asked, String> {
 }
 
 fn system(system: Option<&Value>) -> Option<ModelMessage> {
-    let said = match system? {
+    let text = match system? {
         Value::String(text) => text.clone(),
         Value::Array(blocks) => {
             blocks.iter().filter_map(|block| text(block, "text")).collect::<Vec<_>>().join("\n")
         }
         _ => return None,
     };
-    Some(ModelMessage::text(Role::System, said))
+    Some(ModelMessage::text(Role::System, text))
 }
 
-/// One message of theirs is several of ours when it holds results of tools.
+/// A message with tool results becomes several of ours.
 fn decode_message(message: &Value, messages: &mut Vec<ModelMessage>) -> Result<(), String> {
     let role = match text(message, "role") {
         Some("user") => Role::User,
         Some("assistant") => Role::Assistant,
         Some("system") => Role::System,
-        other => return Err(format!("`role` is {other:?}")),
+        other => return Err(format!("unknown `role` {other:?}")),
     };
     let blocks = match message.get("content") {
         Some(Value::String(said)) => {
@@ -67,7 +67,7 @@ fn decode_message(message: &Value, messages: &mut Vec<ModelMessage>) -> Result<(
             return Ok(());
         }
         Some(Value::Array(blocks)) => blocks,
-        _ => return Err("`content` is neither a text nor a list".to_owned()),
+        _ => return Err("`content` must be a string or a list".to_owned()),
     };
     let mut parts = Vec::new();
     let mut calls = Vec::new();
@@ -124,8 +124,8 @@ fn element(block: &Value) -> Option<ContentElement> {
     })
 }
 
-pub(super) fn body(asked: &Asked, stamp: &Stamp, answer: &Answer) -> Value {
-    let blocks = answer.parts.iter().filter_map(|part| match part {
+pub(super) fn body(decoded: &DecodedRequest, stamp: &Stamp, completion: &Completion) -> Value {
+    let blocks = completion.parts.iter().filter_map(|part| match part {
         Part::Text(text) => Some(json!({"type": "text", "text": text})),
         Part::Reasoning { text, signature } => Some(json!({
             "type": "thinking", "thinking": text, "signature": signature.as_deref().unwrap_or_default(),
@@ -133,13 +133,13 @@ pub(super) fn body(asked: &Asked, stamp: &Stamp, answer: &Answer) -> Value {
         Part::Call { id, name, args: text } => {
             Some(json!({"type": "tool_use", "id": id, "name": name, "input": args(text)}))
         }
-        // Anthropic's models send no media.
+        // Anthropic's models produce no media.
         Part::Media { .. } => None,
     });
-    let mut body = message(asked, stamp);
+    let mut body = message(decoded, stamp);
     put(&mut body, "content", Some(blocks.collect::<Vec<_>>()));
-    put(&mut body, "stop_reason", Some(stop_reason(&answer.reason)));
-    put(&mut body, "usage", answer.usage.as_ref().map(|usage| counts(Some(usage), None)));
+    put(&mut body, "stop_reason", Some(stop_reason(&completion.reason)));
+    put(&mut body, "usage", completion.usage.as_ref().map(|usage| counts(Some(usage), None)));
     body
 }
 
@@ -157,19 +157,19 @@ pub(super) fn error_body(status: u16, message: &str) -> Value {
     json!({"type": "error", "error": {"type": kind, "message": message}})
 }
 
-fn message(asked: &Asked, stamp: &Stamp) -> Value {
+fn message(decoded: &DecodedRequest, stamp: &Stamp) -> Value {
     json!({
-        "id": format!("msg_{}", stamp.id), "type": "message", "role": "assistant", "model": asked.model,
+        "id": format!("msg_{}", stamp.id), "type": "message", "role": "assistant", "model": decoded.model,
         "content": [], "stop_reason": null, "stop_sequence": null,
     })
 }
 
-/// `output` stands for the count at the beginning of a stream, when little is known of it.
+/// `output`: the count at the start of a stream.
 fn counts(usage: Option<&Object>, output: Option<u64>) -> Value {
-    let known = usage.map(Counts::of).unwrap_or_default();
-    let apart = known.cached.unwrap_or(0) + known.cache_write.unwrap_or(0);
+    let known = usage.map(Counts::new).unwrap_or_default();
+    let cache_tokens = known.cached.unwrap_or(0) + known.cache_write.unwrap_or(0);
     let mut counts = json!({});
-    put(&mut counts, "input_tokens", known.input.map(|input| input.saturating_sub(apart)));
+    put(&mut counts, "input_tokens", known.input.map(|input| input.saturating_sub(cache_tokens)));
     put(&mut counts, "output_tokens", output.or(known.output));
     put(&mut counts, "cache_read_input_tokens", known.cached);
     put(&mut counts, "cache_creation_input_tokens", known.cache_write);
@@ -181,13 +181,13 @@ fn stop_reason(reason: &str) -> &str {
         "stop" => "end_turn",
         "tool_calls" => "tool_use",
         "length" => "max_tokens",
-        "content_filter" => "refusal",
+        "content_filter" => "provider_error",
         other => other,
     }
 }
 
 pub(super) struct Stream {
-    asked: Asked,
+    decoded: DecodedRequest,
     stamp: Stamp,
     usage: Option<Object>,
     open: Option<Open>,
@@ -202,9 +202,9 @@ enum Open {
 }
 
 impl Stream {
-    /// The usage is known before the answer begins, as it is at Anthropic.
-    pub(super) fn new(asked: Asked, stamp: Stamp, usage: Option<Object>) -> Self {
-        Self { asked, stamp, usage, open: None, index: 0 }
+    /// As with Anthropic, usage is known before the response starts.
+    pub(super) fn new(decoded: DecodedRequest, stamp: Stamp, usage: Option<Object>) -> Self {
+        Self { decoded, stamp, usage, open: None, index: 0 }
     }
 
     fn open(&mut self, kind: Open, block: Value, out: &mut String) {
@@ -234,7 +234,7 @@ impl Stream {
 
 impl Encoder for Stream {
     fn begin(&mut self, out: &mut String) {
-        let mut message = message(&self.asked, &self.stamp);
+        let mut message = message(&self.decoded, &self.stamp);
         let usage = self.usage.as_ref().map(|usage| counts(Some(usage), Some(1)));
         put(&mut message, "usage", usage);
         event(out, "message_start", &json!({"type": "message_start", "message": message}));

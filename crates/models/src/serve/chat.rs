@@ -1,10 +1,10 @@
-//! OpenAI chat completions, as a server.
+//! OpenAI chat completions, server side.
 //!
-//! Invariant: a stream ends with one finish reason, the usage if it was asked for, and `[DONE]`.
+//! Invariant: a stream ends with one finish reason, usage if requested, and `[DONE]`.
 
-use super::answer::{Answer, Counts, Media, Part, media};
-use super::json::{self, args, data, list, needed_list, put, text};
-use super::{Asked, Encoder, Stamp, Streaming};
+use super::completion::{Completion, Counts, Media, Part, media};
+use super::json::{self, args, data, list, put, required_list, text};
+use super::{DecodedRequest, Encoder, Stamp, Streaming};
 use crate::{ModelRequest, ToolSpec};
 use greenroom_protocol::api::models::{ModelMessage, ModelStreamItem, ModelToolCall};
 use greenroom_protocol::content::MediaElement;
@@ -12,11 +12,11 @@ use greenroom_protocol::{ContentElement, MessageContent, Object, Role};
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 
-pub(super) fn decode(body: &Value) -> Result<Asked, String> {
-    let messages = needed_list(body, "messages")?;
+pub(super) fn decode(body: &Value) -> Result<DecodedRequest, String> {
+    let messages = required_list(body, "messages")?;
     let tools = list(body, "tools").iter().filter_map(|tool| tool_spec(tool.get("function")?));
     let usage_wanted = body.pointer("/stream_options/include_usage") == Some(&Value::Bool(true));
-    Ok(Asked {
+    Ok(DecodedRequest {
         request: ModelRequest {
             messages: messages.iter().map(message).collect::<Result<_, _>>()?,
             tools: tools.collect(),
@@ -50,7 +50,7 @@ fn message(message: &Value) -> Result<ModelMessage, String> {
         Some("user") => Role::User,
         Some("assistant") => Role::Assistant,
         Some("tool" | "function") => Role::Tool,
-        other => return Err(format!("`role` is {other:?}")),
+        other => return Err(format!("unknown `role` {other:?}")),
     };
     let calls = list(message, "tool_calls").iter().map(|call| {
         let function = call.get("function").unwrap_or(&Value::Null);
@@ -72,7 +72,7 @@ fn message(message: &Value) -> Result<ModelMessage, String> {
     })
 }
 
-/// A text, or parts in the names of either of OpenAI's wires.
+/// A string, or parts of either OpenAI wire.
 pub(super) fn content(content: &Value) -> Result<Option<MessageContent>, String> {
     match content {
         Value::Null => Ok(None),
@@ -80,7 +80,7 @@ pub(super) fn content(content: &Value) -> Result<Option<MessageContent>, String>
         Value::Array(parts) => {
             Ok(Some(MessageContent::Parts(parts.iter().filter_map(element).collect())))
         }
-        _ => Err("`content` is neither a text nor a list".to_owned()),
+        _ => Err("`content` must be a string or a list".to_owned()),
     }
 }
 
@@ -108,31 +108,30 @@ fn element(part: &Value) -> Option<ContentElement> {
     }
 }
 
-pub(super) fn body(asked: &Asked, stamp: &Stamp, answer: &Answer) -> Value {
-    let mut message = json!({"role": "assistant", "content": null, "refusal": null});
-    let (mut said, mut thought) = (String::new(), String::new());
+pub(super) fn body(decoded: &DecodedRequest, stamp: &Stamp, completion: &Completion) -> Value {
+    let mut message = json!({"role": "assistant", "content": null, "provider_error": null});
+    let (mut text_content, mut reasoning) = (String::new(), String::new());
     let (mut calls, mut images) = (Vec::new(), Vec::new());
-    for part in &answer.parts {
+    for part in &completion.parts {
         match part {
-            Part::Text(text) => said.push_str(text),
-            Part::Reasoning { text, .. } => thought.push_str(text),
+            Part::Text(text) => text_content.push_str(text),
+            Part::Reasoning { text, .. } => reasoning.push_str(text),
             Part::Call { id, name, args } => calls.push(json!({
                 "id": id, "type": "function", "function": {"name": name, "arguments": args},
             })),
             Part::Media { mime_type, data } => images.push(image(mime_type, data)),
         }
     }
-    put(&mut message, "content", (!said.is_empty()).then_some(said));
-    put(&mut message, "reasoning_content", (!thought.is_empty()).then_some(thought));
+    put(&mut message, "content", (!text_content.is_empty()).then_some(text_content));
+    put(&mut message, "reasoning_content", (!reasoning.is_empty()).then_some(reasoning));
     put(&mut message, "tool_calls", (!calls.is_empty()).then_some(calls));
     put(&mut message, "images", (!images.is_empty()).then_some(images));
-    let choice =
-        json!({"index": 0, "message": message, "logprobs": null, "finish_reason": answer.reason});
+    let choice = json!({"index": 0, "message": message, "logprobs": null, "finish_reason": completion.reason});
     let mut body = json!({
         "id": format!("chatcmpl-{}", stamp.id), "object": "chat.completion",
-        "created": stamp.seconds, "model": asked.model, "choices": [choice],
+        "created": stamp.seconds, "model": decoded.model, "choices": [choice],
     });
-    put(&mut body, "usage", answer.usage.as_ref().map(usage));
+    put(&mut body, "usage", completion.usage.as_ref().map(usage));
     body
 }
 
@@ -150,7 +149,7 @@ pub(super) fn error_body(status: u16, message: &str) -> Value {
 }
 
 fn usage(usage: &Object) -> Value {
-    let counts = Counts::of(usage);
+    let counts = Counts::new(usage);
     let mut usage = json!({});
     put(&mut usage, "prompt_tokens", counts.input);
     put(&mut usage, "completion_tokens", counts.output);
@@ -165,28 +164,28 @@ fn usage(usage: &Object) -> Value {
     usage
 }
 
-/// As routers in front of image models write them; OpenAI itself has no media here.
+/// In the form of image-model routers; OpenAI itself has no media here.
 fn image(mime_type: &str, data: &str) -> Value {
     json!({"type": "image_url", "image_url": {"url": format!("data:{mime_type};base64,{data}")}})
 }
 
 pub(super) struct Stream {
-    asked: Asked,
+    decoded: DecodedRequest,
     stamp: Stamp,
-    /// Ids in the order of their calls.
+    /// Call ids in order.
     calls: Vec<String>,
     usage: Option<Object>,
 }
 
 impl Stream {
-    pub(super) fn new(asked: Asked, stamp: Stamp) -> Self {
-        Self { asked, stamp, calls: Vec::new(), usage: None }
+    pub(super) fn new(decoded: DecodedRequest, stamp: Stamp) -> Self {
+        Self { decoded, stamp, calls: Vec::new(), usage: None }
     }
 
     fn chunk(&self, choices: Value) -> Value {
         json!({
             "id": format!("chatcmpl-{}", self.stamp.id), "object": "chat.completion.chunk",
-            "created": self.stamp.seconds, "model": self.asked.model, "choices": choices,
+            "created": self.stamp.seconds, "model": self.decoded.model, "choices": choices,
         })
     }
 
@@ -196,7 +195,7 @@ impl Stream {
 
     fn finish(&mut self, reason: &str, out: &mut String) {
         data(out, &self.delta(json!({}), Some(reason)));
-        if let Some(counted) = self.usage.as_ref().filter(|_| self.asked.usage_wanted) {
+        if let Some(counted) = self.usage.as_ref().filter(|_| self.decoded.usage_wanted) {
             let mut chunk = self.chunk(json!([]));
             put(&mut chunk, "usage", Some(usage(counted)));
             data(out, &chunk);

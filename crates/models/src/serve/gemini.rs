@@ -1,10 +1,10 @@
-//! Gemini's `generateContent`, as a server.
+//! Gemini `generateContent`, server side.
 //!
-//! Invariant: a call comes whole; the last piece has the finish reason and the usage.
+//! Invariant: a call is sent in one piece; the last piece contains finish reason and usage.
 
-use super::answer::{Answer, Counts, Media, Part, media};
-use super::json::{self, args, data, list, needed_list, put, text};
-use super::{Asked, Encoder, Stamp, Streaming};
+use super::completion::{Completion, Counts, Media, Part, media};
+use super::json::{self, args, data, list, put, required_list, text};
+use super::{DecodedRequest, Encoder, Stamp, Streaming};
 use crate::{ModelRequest, ToolSpec};
 use greenroom_protocol::api::models::{ModelMessage, ModelStreamItem, ModelToolCall};
 use greenroom_protocol::content::MediaElement;
@@ -12,18 +12,22 @@ use greenroom_protocol::{ContentElement, MessageContent, Object, Role};
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// A field in either of the two spellings that Google's servers take.
+/// A field in either spelling that Google accepts.
 fn field<'a>(value: &'a Value, camel: &str, snake: &str) -> Option<&'a Value> {
     value.get(camel).or_else(|| value.get(snake))
 }
 
-pub(super) fn decode(body: &Value, model: &str, streaming: Streaming) -> Result<Asked, String> {
+pub(super) fn decode(
+    body: &Value,
+    model: &str,
+    streaming: Streaming,
+) -> Result<DecodedRequest, String> {
     let mut messages = Vec::new();
     if let Some(system) = field(body, "systemInstruction", "system_instruction") {
         let said = list(system, "parts").iter().filter_map(|part| text(part, "text"));
         messages.push(ModelMessage::text(Role::System, said.collect::<Vec<_>>().join("\n")));
     }
-    for content in needed_list(body, "contents")? {
+    for content in required_list(body, "contents")? {
         decode_content(content, &mut messages);
     }
     let tools = list(body, "tools").iter().flat_map(|tool| {
@@ -44,7 +48,7 @@ pub(super) fn decode(body: &Value, model: &str, streaming: Streaming) -> Result<
         options
             .extend(response_format(config).map(|format| ("response_format".to_owned(), format)));
     }
-    Ok(Asked {
+    Ok(DecodedRequest {
         request: ModelRequest { messages, tools: tools.collect(), options },
         model: model.to_owned(),
         streaming,
@@ -74,7 +78,7 @@ fn tool_spec(tool: &Value) -> Option<ToolSpec> {
     })
 }
 
-/// Results of tools stand among the user's parts.
+/// Tool results are among the user's parts.
 fn decode_content(content: &Value, messages: &mut Vec<ModelMessage>) {
     let role = match text(content, "role") {
         Some("model") => Role::Assistant,
@@ -106,7 +110,7 @@ fn decode_content(content: &Value, messages: &mut Vec<ModelMessage>) {
     }
 }
 
-/// What clients put into `response`: the result itself, or `{"output"|"result"|"error": …}` around it.
+/// Clients put the result into `response`, as is or in `{"output"|"result"|"error": …}`.
 fn tool_result(response: &Value) -> ModelMessage {
     let name = text(response, "name").unwrap_or_default();
     let result = response.get("response").unwrap_or(&Value::Null);
@@ -145,10 +149,10 @@ fn element(part: &Value) -> Option<ContentElement> {
     Some(json::element(media))
 }
 
-pub(super) fn body(asked: &Asked, stamp: &Stamp, answer: &Answer) -> Value {
+pub(super) fn body(decoded: &DecodedRequest, stamp: &Stamp, completion: &Completion) -> Value {
     let mut parts = Vec::new();
     let mut signature = None;
-    for part in &answer.parts {
+    for part in &completion.parts {
         match part {
             Part::Text(text) => parts.push(signed(json!({"text": text}), &mut signature)),
             Part::Reasoning { text, signature: data } => {
@@ -163,7 +167,7 @@ pub(super) fn body(asked: &Asked, stamp: &Stamp, answer: &Answer) -> Value {
             Part::Media { mime_type, data } => parts.push(inline(mime_type, data)),
         }
     }
-    finished(piece(asked, stamp, parts), &answer.reason, answer.usage.as_ref())
+    finished(call_part(decoded, stamp, parts), &completion.reason, completion.usage.as_ref())
 }
 
 pub(super) fn error_body(status: u16, message: &str) -> Value {
@@ -189,38 +193,39 @@ fn inline(mime_type: &str, data: &str) -> Value {
     json!({"inlineData": {"mimeType": mime_type, "data": data}})
 }
 
-/// The signature of a thought stands on the part behind it.
+/// The signature of a thought is on the part after it.
 fn signed(mut part: Value, signature: &mut Option<String>) -> Value {
     put(&mut part, "thoughtSignature", signature.take());
     part
 }
 
-fn piece(asked: &Asked, stamp: &Stamp, parts: Vec<Value>) -> Value {
+fn call_part(decoded: &DecodedRequest, stamp: &Stamp, parts: Vec<Value>) -> Value {
     json!({
         "candidates": [{"content": {"role": "model", "parts": parts}, "index": 0}],
-        "modelVersion": asked.model, "responseId": stamp.id,
+        "modelVersion": decoded.model, "responseId": stamp.id,
     })
 }
 
-fn finished(mut piece: Value, reason: &str, usage: Option<&Object>) -> Value {
+fn finished(mut call_part: Value, reason: &str, usage: Option<&Object>) -> Value {
     let reason = match reason {
         "stop" | "tool_calls" => "STOP",
         "length" => "MAX_TOKENS",
         "content_filter" => "SAFETY",
         _ => "OTHER",
     };
-    put(&mut piece["candidates"][0], "finishReason", Some(reason));
-    put(&mut piece, "usageMetadata", usage.map(counts));
-    piece
+    put(&mut call_part["candidates"][0], "finishReason", Some(reason));
+    put(&mut call_part, "usageMetadata", usage.map(counts));
+    call_part
 }
 
-/// Thoughts are counted apart from the rest of the output.
+/// Thoughts are counted separately from the rest of the output.
 fn counts(usage: &Object) -> Value {
-    let known = Counts::of(usage);
+    let known = Counts::new(usage);
     let mut counts = json!({});
     put(&mut counts, "promptTokenCount", known.input);
-    let spoken = known.output.map(|output| output.saturating_sub(known.reasoning.unwrap_or(0)));
-    put(&mut counts, "candidatesTokenCount", spoken);
+    let without_reasoning =
+        known.output.map(|output| output.saturating_sub(known.reasoning.unwrap_or(0)));
+    put(&mut counts, "candidatesTokenCount", without_reasoning);
     put(&mut counts, "totalTokenCount", known.total);
     put(&mut counts, "cachedContentTokenCount", known.cached);
     put(&mut counts, "thoughtsTokenCount", known.reasoning);
@@ -228,7 +233,7 @@ fn counts(usage: &Object) -> Value {
 }
 
 pub(super) struct Stream {
-    asked: Asked,
+    decoded: DecodedRequest,
     stamp: Stamp,
     open: Vec<(String, String)>,
     signature: Option<String>,
@@ -237,12 +242,12 @@ pub(super) struct Stream {
 }
 
 impl Stream {
-    pub(super) fn new(asked: Asked, stamp: Stamp) -> Self {
-        Self { asked, stamp, open: Vec::new(), signature: None, usage: None, pieces: 0 }
+    pub(super) fn new(decoded: DecodedRequest, stamp: Stamp) -> Self {
+        Self { decoded, stamp, open: Vec::new(), signature: None, usage: None, pieces: 0 }
     }
 
     fn write(&mut self, value: &Value, out: &mut String) {
-        match self.asked.streaming {
+        match self.decoded.streaming {
             Streaming::Array => {
                 let before = if self.pieces == 0 { "[" } else { ",\r\n" };
                 out.push_str(&format!("{before}{value}"));
@@ -253,8 +258,8 @@ impl Stream {
     }
 
     fn part(&mut self, part: Value, out: &mut String) {
-        let piece = piece(&self.asked, &self.stamp, vec![part]);
-        self.write(&piece, out);
+        let call_part = call_part(&self.decoded, &self.stamp, vec![part]);
+        self.write(&call_part, out);
     }
 }
 
@@ -291,10 +296,10 @@ impl Encoder for Stream {
             ModelStreamItem::Finish { reason } => {
                 let mut parts = vec![json!({"text": ""})];
                 parts[0] = signed(parts[0].take(), &mut self.signature);
-                let last = piece(&self.asked, &self.stamp, parts);
+                let last = call_part(&self.decoded, &self.stamp, parts);
                 let last = finished(last, reason, self.usage.as_ref());
                 self.write(&last, out);
-                if self.asked.streaming == Streaming::Array {
+                if self.decoded.streaming == Streaming::Array {
                     out.push(']');
                 }
             }
@@ -303,7 +308,7 @@ impl Encoder for Stream {
 
     fn error(&mut self, status: u16, message: &str, out: &mut String) {
         self.write(&error_body(status, message), out);
-        if self.asked.streaming == Streaming::Array {
+        if self.decoded.streaming == Streaming::Array {
             out.push(']');
         }
     }

@@ -1,13 +1,12 @@
-//! Reading JSON that others wrote, and writing events.
+//! Helpers to read foreign JSON and to write events.
 //!
-//! Invariant: what is missing is an error with its name, or absent; nothing here panics on any value.
+//! Invariant: a missing field is an error with its name, or absent; nothing here panics on any value.
 
 use greenroom_protocol::content::MediaElement;
 use greenroom_protocol::{ContentElement, Object};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
-/// Twelve bytes of a hash, for ids.
 pub(super) fn hash(bytes: &[u8]) -> String {
     let digest = Sha256::digest(bytes);
     digest[..12].iter().map(|byte| format!("{byte:02x}")).collect()
@@ -21,17 +20,17 @@ pub(super) fn list<'a>(value: &'a Value, key: &str) -> &'a [Value] {
     value.get(key).and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default()
 }
 
-pub(super) fn needed_list<'a>(value: &'a Value, key: &str) -> Result<&'a [Value], String> {
-    let found = value.get(key).ok_or_else(|| format!("`{key}` is missing"))?;
-    found.as_array().map(Vec::as_slice).ok_or_else(|| format!("`{key}` is not a list"))
+pub(super) fn required_list<'a>(value: &'a Value, key: &str) -> Result<&'a [Value], String> {
+    let value = value.get(key).ok_or_else(|| format!("`{key}` is missing"))?;
+    value.as_array().map(Vec::as_slice).ok_or_else(|| format!("`{key}` must be a list"))
 }
 
-/// Arguments as they are sent: JSON in a text, which may be broken.
+/// Arguments as sent: JSON text, possibly invalid.
 pub(super) fn args(text: &str) -> Value {
     serde_json::from_str(text).unwrap_or_else(|_| Value::String(text.to_owned()))
 }
 
-/// Everything of a body that is not what a request is made of.
+/// All fields of a body except these.
 pub(super) fn options(body: &Value, without: &[&str]) -> Object {
     let fields = body.as_object().into_iter().flatten();
     let fields =
@@ -47,7 +46,7 @@ pub(super) fn data(out: &mut String, data: &Value) {
     out.push_str(&format!("data: {data}\n\n"));
 }
 
-/// Media by address; one that holds its bytes is taken apart.
+/// Media by URL; a `data:` URL becomes inline media.
 pub(super) fn media_of_url(url: &str) -> MediaElement {
     let inline = url.strip_prefix("data:").and_then(|rest| rest.split_once(";base64,"));
     match inline {
@@ -64,7 +63,7 @@ pub(super) fn inline_media(mime_type: &str, bytes: &str) -> MediaElement {
     }
 }
 
-/// What kind of element media are, by their type.
+/// The element for a media type.
 pub(super) fn element(media: MediaElement) -> ContentElement {
     match media.mime_type.as_deref().and_then(|mime| mime.split('/').next()) {
         Some("image") => ContentElement::Image(media),
@@ -74,7 +73,7 @@ pub(super) fn element(media: MediaElement) -> ContentElement {
     }
 }
 
-/// Puts a value under a key unless there is none: unknown is absent, never 0.
+/// Sets a field unless the value is `None`: unknown is absent, never 0.
 pub(super) fn put(object: &mut Value, key: &str, value: Option<impl Into<Value>>) {
     if let (Some(fields), Some(value)) = (object.as_object_mut(), value) {
         fields.insert(key.to_owned(), value.into());

@@ -1,18 +1,18 @@
-//! Ollama's `/api/chat`, as a server: one JSON object per line.
+//! Ollama `/api/chat`, server side: one JSON object per line.
 //!
 //! Invariant: the last line, and only it, is `done`.
 
-use super::answer::{Answer, Counts, Media, Part, media};
-use super::json::{self, args, list, needed_list, put, text};
-use super::{Asked, Encoder, Stamp, Streaming, chat};
+use super::completion::{Completion, Counts, Media, Part, media};
+use super::json::{self, args, list, put, required_list, text};
+use super::{DecodedRequest, Encoder, Stamp, Streaming, chat};
 use crate::ModelRequest;
 use greenroom_protocol::api::models::{ModelMessage, ModelStreamItem, ModelToolCall};
 use greenroom_protocol::{ContentElement, MessageContent, Object, Role};
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 
-pub(super) fn decode(body: &Value) -> Result<Asked, String> {
-    let messages = needed_list(body, "messages")?;
+pub(super) fn decode(body: &Value) -> Result<DecodedRequest, String> {
+    let messages = required_list(body, "messages")?;
     let tools =
         list(body, "tools").iter().filter_map(|tool| chat::tool_spec(tool.get("function")?));
     let mut options = json::options(body, &["model", "messages", "tools", "stream", "format"]);
@@ -26,14 +26,14 @@ pub(super) fn decode(body: &Value) -> Result<Asked, String> {
         }
         _ => {}
     }
-    Ok(Asked {
+    Ok(DecodedRequest {
         request: ModelRequest {
             messages: messages.iter().map(message).collect::<Result<_, _>>()?,
             tools: tools.collect(),
             options,
         },
         model: text(body, "model").unwrap_or("scripted").to_owned(),
-        // Ollama streams unless it is told not to.
+        // Ollama streams by default.
         streaming: match body.get("stream") == Some(&Value::Bool(false)) {
             true => Streaming::No,
             false => Streaming::Events,
@@ -50,7 +50,7 @@ fn message(message: &Value) -> Result<ModelMessage, String> {
         Some("user") => Role::User,
         Some("assistant") => Role::Assistant,
         Some("tool") => Role::Tool,
-        other => return Err(format!("`role` is {other:?}")),
+        other => return Err(format!("unknown `role` {other:?}")),
     };
     let said = text(message, "content").unwrap_or_default().to_owned();
     let images = list(message, "images").iter().filter_map(Value::as_str);
@@ -79,10 +79,10 @@ fn message(message: &Value) -> Result<ModelMessage, String> {
     })
 }
 
-pub(super) fn body(asked: &Asked, stamp: &Stamp, answer: &Answer) -> Value {
+pub(super) fn body(decoded: &DecodedRequest, stamp: &Stamp, completion: &Completion) -> Value {
     let (mut said, mut thought) = (String::new(), String::new());
     let (mut calls, mut images) = (Vec::new(), Vec::new());
-    for part in &answer.parts {
+    for part in &completion.parts {
         match part {
             Part::Text(text) => said.push_str(text),
             Part::Reasoning { text, .. } => thought.push_str(text),
@@ -94,8 +94,8 @@ pub(super) fn body(asked: &Asked, stamp: &Stamp, answer: &Answer) -> Value {
     put(&mut message, "thinking", (!thought.is_empty()).then_some(thought));
     put(&mut message, "tool_calls", (!calls.is_empty()).then_some(calls));
     put(&mut message, "images", (!images.is_empty()).then_some(images));
-    let mut line = line(asked, stamp, message);
-    end(&mut line, &answer.reason, answer.usage.as_ref());
+    let mut line = line(decoded, stamp, message);
+    end(&mut line, &completion.reason, completion.usage.as_ref());
     line
 }
 
@@ -107,13 +107,13 @@ fn call(id: &str, name: &str, arguments: &str) -> Value {
     json!({"id": id, "function": {"name": name, "arguments": args(arguments)}})
 }
 
-fn line(asked: &Asked, stamp: &Stamp, message: Value) -> Value {
-    json!({"model": asked.model, "created_at": stamp.time, "message": message, "done": false})
+fn line(decoded: &DecodedRequest, stamp: &Stamp, message: Value) -> Value {
+    json!({"model": decoded.model, "created_at": stamp.time, "message": message, "done": false})
 }
 
 fn end(line: &mut Value, reason: &str, usage: Option<&Object>) {
-    let counts = usage.map(Counts::of).unwrap_or_default();
-    // Ollama knows no reason of its own for calls.
+    let counts = usage.map(Counts::new).unwrap_or_default();
+    // Ollama has no finish reason for calls.
     let reason = if reason == "tool_calls" { "stop" } else { reason };
     put(line, "done", Some(true));
     put(line, "done_reason", Some(reason));
@@ -122,20 +122,20 @@ fn end(line: &mut Value, reason: &str, usage: Option<&Object>) {
 }
 
 pub(super) struct Stream {
-    asked: Asked,
+    decoded: DecodedRequest,
     stamp: Stamp,
-    /// Names and arguments of calls that are not ended.
+    /// Ids and arguments of open calls.
     open: Vec<(String, String)>,
     usage: Option<Object>,
 }
 
 impl Stream {
-    pub(super) fn new(asked: Asked, stamp: Stamp) -> Self {
-        Self { asked, stamp, open: Vec::new(), usage: None }
+    pub(super) fn new(decoded: DecodedRequest, stamp: Stamp) -> Self {
+        Self { decoded, stamp, open: Vec::new(), usage: None }
     }
 
     fn write(&self, message: Value, out: &mut String) {
-        out.push_str(&format!("{}\n", line(&self.asked, &self.stamp, message)));
+        out.push_str(&format!("{}\n", line(&self.decoded, &self.stamp, message)));
     }
 }
 
@@ -173,7 +173,7 @@ impl Encoder for Stream {
             ModelStreamItem::Usage(usage) => self.usage = Some(usage.clone()),
             ModelStreamItem::Finish { reason } => {
                 let mut last =
-                    line(&self.asked, &self.stamp, json!({"role": "assistant", "content": ""}));
+                    line(&self.decoded, &self.stamp, json!({"role": "assistant", "content": ""}));
                 end(&mut last, reason, self.usage.as_ref());
                 out.push_str(&format!("{last}\n"));
             }

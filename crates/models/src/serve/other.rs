@@ -1,8 +1,8 @@
-//! What is answered beside models: lists, counts, vectors, rankings.
+//! Endpoints other than chat: lists, counts, embeddings, rankings.
 //!
-//! Invariant: as many vectors as inputs, in their order; rankings best first.
+//! Invariant: one vector per input, in input order; rankings best first.
 
-use super::json::{list, needed_list, text};
+use super::json::{list, required_list, text};
 use crate::ModelRequest;
 use crate::scripted;
 use base64::Engine;
@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 const NAME: &str = "scripted";
 
-/// A list that clients of OpenAI, of Anthropic and of Codex can read.
+/// A list that clients of OpenAI, Anthropic and Codex can read.
 pub(super) fn models() -> Value {
     json!({
         "object": "list", "data": [model(NAME)], "models": [{"slug": NAME, "name": NAME}],
@@ -45,7 +45,7 @@ pub(super) fn tokens(request: &ModelRequest) -> u64 {
     scripted::request_tokens(request)
 }
 
-/// OpenAI's; its own client asks for base64.
+/// OpenAI; its own client requests base64.
 pub(super) fn embeddings(body: &Value) -> Result<Value, String> {
     let inputs = inputs(body, "input")?;
     let base64 = text(body, "encoding_format") == Some("base64");
@@ -81,7 +81,7 @@ pub(super) fn gemini_embed(body: &Value) -> Result<Value, String> {
 }
 
 pub(super) fn gemini_batch_embed(body: &Value) -> Result<Value, String> {
-    let vectors: Vec<_> = needed_list(body, "requests")?.iter().map(gemini_vector).collect();
+    let vectors: Vec<_> = required_list(body, "requests")?.iter().map(gemini_vector).collect();
     Ok(json!({"embeddings": vectors}))
 }
 
@@ -91,10 +91,10 @@ fn gemini_vector(request: &Value) -> Value {
     json!({"values": scripted::embed(&said)})
 }
 
-/// In the shapes of Cohere and Jina (`results`) and of Voyage (`data`) at once.
+/// In the formats of Cohere and Jina (`results`) and of Voyage (`data`) at once.
 pub(super) fn rerank(body: &Value) -> Result<Value, String> {
     let query = text(body, "query").ok_or("`query` is missing")?;
-    let documents: Vec<String> = needed_list(body, "documents")?.iter().map(document).collect();
+    let documents: Vec<String> = required_list(body, "documents")?.iter().map(document).collect();
     let top = body.get("top_n").or(body.get("top_k")).and_then(Value::as_u64);
     let top = top.and_then(|top| usize::try_from(top).ok()).unwrap_or(documents.len());
     let ranked = scripted::rerank(query, &documents, top);
@@ -109,7 +109,7 @@ fn document(document: &Value) -> String {
     said.map_or_else(|| document.to_string(), str::to_owned)
 }
 
-/// One text, several, or tokens in place of a text.
+/// A string, several, or tokens in place of a string.
 fn inputs(body: &Value, key: &str) -> Result<Vec<String>, String> {
     match body.get(key) {
         Some(Value::String(input)) => Ok(vec![input.clone()]),

@@ -1,53 +1,59 @@
-//! OpenAI's Responses, as a server.
+//! OpenAI Responses, server side.
 //!
-//! Invariant: every item is added, filled and done before the next one; the last event holds the whole answer.
+//! Invariant: every item is added, filled and done before the next one; the last event contains the complete
+//! response.
 
 mod decode;
 
-use super::answer::{Answer, Counts, Media, Part, media};
+use super::completion::{Completion, Counts, Media, Part, media};
 use super::json::{args, event, put, text};
-use super::{Asked, Encoder, Stamp, chat};
+use super::{DecodedRequest, Encoder, Stamp, chat};
 pub(super) use decode::decode;
 use greenroom_protocol::Object;
 use greenroom_protocol::api::models::ModelStreamItem;
 use serde_json::{Value, json};
 
-pub(super) fn body(asked: &Asked, stamp: &Stamp, answer: &Answer) -> Value {
-    let parts = answer.parts.iter().enumerate();
-    let items = parts.map(|(at, part)| item(asked, stamp, at, part, "completed")).collect();
-    finished(asked, stamp, items, answer)
+pub(super) fn body(decoded: &DecodedRequest, stamp: &Stamp, completion: &Completion) -> Value {
+    let parts = completion.parts.iter().enumerate();
+    let items = parts.map(|(at, part)| item(decoded, stamp, at, part, "completed")).collect();
+    finished(decoded, stamp, items, completion)
 }
 
-fn response(asked: &Asked, stamp: &Stamp, status: &str) -> Value {
-    let tools = asked.request.options.get("tools").cloned().unwrap_or(json!([]));
+fn response(decoded: &DecodedRequest, stamp: &Stamp, status: &str) -> Value {
+    let tools = decoded.request.options.get("tools").cloned().unwrap_or(json!([]));
     json!({
         "id": format!("resp_{}", stamp.id), "object": "response", "created_at": stamp.seconds,
         "status": status, "error": null, "incomplete_details": null, "instructions": null,
-        "metadata": {}, "model": asked.model, "output": [], "parallel_tool_calls": true,
+        "metadata": {}, "model": decoded.model, "output": [], "parallel_tool_calls": true,
         "temperature": 1.0, "tool_choice": "auto", "tools": tools, "top_p": 1.0,
     })
 }
 
-fn finished(asked: &Asked, stamp: &Stamp, items: Vec<Value>, answer: &Answer) -> Value {
-    let (status, incomplete) = match answer.reason.as_str() {
+fn finished(
+    decoded: &DecodedRequest,
+    stamp: &Stamp,
+    items: Vec<Value>,
+    completion: &Completion,
+) -> Value {
+    let (status, incomplete) = match completion.reason.as_str() {
         "length" => ("incomplete", Some("max_output_tokens")),
         "content_filter" => ("incomplete", Some("content_filter")),
         "error" => ("failed", None),
         _ => ("completed", None),
     };
-    let mut body = response(asked, stamp, status);
+    let mut body = response(decoded, stamp, status);
     put(&mut body, "output", Some(items));
     put(&mut body, "incomplete_details", incomplete.map(|reason| json!({"reason": reason})));
     if status == "failed" {
         let error = json!({"code": "server_error", "message": "the script ends with an error"});
         put(&mut body, "error", Some(error));
     }
-    put(&mut body, "usage", answer.usage.as_ref().map(usage));
+    put(&mut body, "usage", completion.usage.as_ref().map(usage));
     body
 }
 
 fn usage(usage: &Object) -> Value {
-    let known = Counts::of(usage);
+    let known = Counts::new(usage);
     let mut usage = json!({});
     put(&mut usage, "input_tokens", known.input);
     put(&mut usage, "output_tokens", known.output);
@@ -62,8 +68,8 @@ fn usage(usage: &Object) -> Value {
     usage
 }
 
-/// One part as an item of the output.
-fn item(asked: &Asked, stamp: &Stamp, at: usize, part: &Part, status: &str) -> Value {
+/// A part as an output item.
+fn item(decoded: &DecodedRequest, stamp: &Stamp, at: usize, part: &Part, status: &str) -> Value {
     let id = |prefix: &str| format!("{prefix}_{}_{at}", stamp.id);
     match part {
         Part::Text(text) => json!({
@@ -79,7 +85,7 @@ fn item(asked: &Asked, stamp: &Stamp, at: usize, part: &Part, status: &str) -> V
             put(&mut item, "encrypted_content", signature.clone());
             item
         }
-        Part::Call { id: call_id, name, args: text } if asked.freeform.contains(name) => {
+        Part::Call { id: call_id, name, args: text } if decoded.freeform.contains(name) => {
             let input = args(text);
             let input = input.get("input").and_then(Value::as_str).unwrap_or(text);
             json!({
@@ -88,7 +94,7 @@ fn item(asked: &Asked, stamp: &Stamp, at: usize, part: &Part, status: &str) -> V
             })
         }
         Part::Call { id: call_id, name, args } => {
-            let namespaced = asked.namespaced.get(name);
+            let namespaced = decoded.namespaced.get(name);
             let name = namespaced.map_or(name, |(_, name)| name);
             let mut item = json!({
                 "type": "function_call", "id": id("fc"), "call_id": call_id, "name": name,
@@ -104,18 +110,25 @@ fn item(asked: &Asked, stamp: &Stamp, at: usize, part: &Part, status: &str) -> V
 }
 
 pub(super) struct Stream {
-    asked: Asked,
+    decoded: DecodedRequest,
     stamp: Stamp,
-    answer: Answer,
+    completion: Completion,
     done: Vec<Value>,
-    /// Whether the last part is still being filled.
+    /// Whether the last part is still open.
     open: bool,
     sequence: u64,
 }
 
 impl Stream {
-    pub(super) fn new(asked: Asked, stamp: Stamp) -> Self {
-        Self { asked, stamp, answer: Answer::default(), done: Vec::new(), open: false, sequence: 0 }
+    pub(super) fn new(decoded: DecodedRequest, stamp: Stamp) -> Self {
+        Self {
+            decoded,
+            stamp,
+            completion: Completion::default(),
+            done: Vec::new(),
+            open: false,
+            sequence: 0,
+        }
     }
 
     fn event(&mut self, name: &str, mut fields: Value, out: &mut String) {
@@ -125,21 +138,20 @@ impl Stream {
         event(out, name, &fields);
     }
 
-    /// The last part as an item.
     fn last(&self, status: &str) -> Value {
         let at = self.done.len();
-        let part = self.answer.parts.get(at);
-        part.map_or(Value::Null, |part| item(&self.asked, &self.stamp, at, part, status))
+        let part = self.completion.parts.get(at);
+        part.map_or(Value::Null, |part| item(&self.decoded, &self.stamp, at, part, status))
     }
 
-    /// Where a delta of the open item belongs.
-    fn place(&self, index: &str) -> Value {
+    /// The ids and indexes of the open item.
+    fn position(&self, index: &str) -> Value {
         let id = text(&self.last("in_progress"), "id").unwrap_or_default().to_owned();
-        let mut place = json!({"item_id": id, "output_index": self.done.len()});
+        let mut position = json!({"item_id": id, "output_index": self.done.len()});
         if !index.is_empty() {
-            put(&mut place, index, Some(0));
+            put(&mut position, index, Some(0));
         }
-        place
+        position
     }
 
     fn open(&mut self, out: &mut String) {
@@ -157,7 +169,7 @@ impl Stream {
         let added = json!({"output_index": self.done.len(), "item": item});
         self.event("response.output_item.added", added, out);
         if kind == "message" {
-            let mut part = self.place("content_index");
+            let mut part = self.position("content_index");
             put(
                 &mut part,
                 "part",
@@ -166,14 +178,14 @@ impl Stream {
             self.event("response.content_part.added", part, out);
         }
         if kind == "reasoning" {
-            let mut part = self.place("summary_index");
+            let mut part = self.position("summary_index");
             put(&mut part, "part", Some(json!({"type": "summary_text", "text": ""})));
             self.event("response.reasoning_summary_part.added", part, out);
         }
     }
 
     fn delta(&mut self, name: &str, index: &str, delta: &str, out: &mut String) {
-        let mut fields = self.place(index);
+        let mut fields = self.position(index);
         put(&mut fields, "delta", Some(delta));
         self.event(name, fields, out);
     }
@@ -186,34 +198,34 @@ impl Stream {
         match text(&item, "type").unwrap_or_default() {
             "message" => {
                 let part = item["content"][0].clone();
-                let mut fields = self.place("content_index");
+                let mut fields = self.position("content_index");
                 put(&mut fields, "text", Some(part["text"].clone()));
                 self.event("response.output_text.done", fields, out);
-                let mut fields = self.place("content_index");
+                let mut fields = self.position("content_index");
                 put(&mut fields, "part", Some(part));
                 self.event("response.content_part.done", fields, out);
             }
             "reasoning" => {
                 let part = item["summary"].get(0).cloned();
                 let part = part.unwrap_or(json!({"type": "summary_text", "text": ""}));
-                let mut fields = self.place("summary_index");
+                let mut fields = self.position("summary_index");
                 put(&mut fields, "text", Some(part["text"].clone()));
                 self.event("response.reasoning_summary_text.done", fields, out);
-                let mut fields = self.place("summary_index");
+                let mut fields = self.position("summary_index");
                 put(&mut fields, "part", Some(part));
                 self.event("response.reasoning_summary_part.done", fields, out);
             }
             "function_call" => {
-                let mut fields = self.place("");
+                let mut fields = self.position("");
                 put(&mut fields, "arguments", Some(item["arguments"].clone()));
                 put(&mut fields, "name", Some(item["name"].clone()));
                 self.event("response.function_call_arguments.done", fields, out);
             }
             "custom_tool_call" => {
-                let mut fields = self.place("");
+                let mut fields = self.position("");
                 put(&mut fields, "delta", Some(item["input"].clone()));
                 self.event("response.custom_tool_call_input.delta", fields, out);
-                let mut fields = self.place("");
+                let mut fields = self.position("");
                 put(&mut fields, "input", Some(item["input"].clone()));
                 self.event("response.custom_tool_call_input.done", fields, out);
             }
@@ -224,23 +236,24 @@ impl Stream {
         self.done.push(item);
     }
 
-    /// Takes an item into the answer; a part that it begins is opened.
+    /// Adds an item; opens the part that it starts.
     fn take(&mut self, item: &ModelStreamItem, out: &mut String) {
-        let had = self.answer.parts.len();
-        let begins = match item {
+        let had = self.completion.parts.len();
+        let starts_part = match item {
             ModelStreamItem::TextDelta { .. } => {
-                !matches!(self.answer.parts.last(), Some(Part::Text(_)))
+                !matches!(self.completion.parts.last(), Some(Part::Text(_)))
             }
-            ModelStreamItem::ReasoningDelta { .. } => {
-                !matches!(self.answer.parts.last(), Some(Part::Reasoning { signature: None, .. }))
-            }
+            ModelStreamItem::ReasoningDelta { .. } => !matches!(
+                self.completion.parts.last(),
+                Some(Part::Reasoning { signature: None, .. })
+            ),
             _ => true,
         };
-        if begins && self.open {
+        if starts_part && self.open {
             self.close(out);
         }
-        self.answer.push(item);
-        if self.answer.parts.len() > had {
+        self.completion.push(item);
+        if self.completion.parts.len() > had {
             self.open(out);
         }
     }
@@ -248,7 +261,7 @@ impl Stream {
 
 impl Encoder for Stream {
     fn begin(&mut self, out: &mut String) {
-        let response = response(&self.asked, &self.stamp, "in_progress");
+        let response = response(&self.decoded, &self.stamp, "in_progress");
         self.event("response.created", json!({"response": response}), out);
         self.event("response.in_progress", json!({"response": response}), out);
     }
@@ -265,16 +278,16 @@ impl Encoder for Stream {
             }
             ModelStreamItem::ToolCallStart { .. } => self.take(item, out),
             ModelStreamItem::ToolCallDelta { args_text, .. } => {
-                self.answer.push(item);
+                self.completion.push(item);
                 if text(&self.last("in_progress"), "type") == Some("function_call") {
                     self.delta("response.function_call_arguments.delta", "", args_text, out);
                 }
             }
             ModelStreamItem::ToolCallEnd(_) => self.close(out),
             ModelStreamItem::Media { segment } => match media(segment) {
-                // It belongs to the reasoning that is still open.
+                // It belongs to the open reasoning.
                 Media::Signature(_) if self.open => {
-                    self.answer.push(item);
+                    self.completion.push(item);
                     self.close(out);
                 }
                 _ => {
@@ -282,11 +295,12 @@ impl Encoder for Stream {
                     self.close(out);
                 }
             },
-            ModelStreamItem::Usage(_) => self.answer.push(item),
+            ModelStreamItem::Usage(_) => self.completion.push(item),
             ModelStreamItem::Finish { .. } => {
                 self.close(out);
-                self.answer.push(item);
-                let whole = finished(&self.asked, &self.stamp, self.done.clone(), &self.answer);
+                self.completion.push(item);
+                let whole =
+                    finished(&self.decoded, &self.stamp, self.done.clone(), &self.completion);
                 let name = format!("response.{}", text(&whole, "status").unwrap_or("completed"));
                 self.event(&name, json!({"response": whole}), out);
             }
@@ -299,7 +313,7 @@ impl Encoder for Stream {
             429 => "rate_limit_exceeded",
             _ => "server_error",
         };
-        let mut response = response(&self.asked, &self.stamp, "failed");
+        let mut response = response(&self.decoded, &self.stamp, "failed");
         let message = error["error"]["message"].clone();
         put(&mut response, "error", Some(json!({"code": code, "message": message})));
         self.event("response.failed", json!({"response": response}), out);

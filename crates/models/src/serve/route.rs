@@ -1,26 +1,26 @@
-//! Which path is what.
+//! Routes by path.
 //!
-//! Invariant: paths are known by their ends, so that a client may put any prefix in front.
+//! Invariant: paths are matched by suffix, so clients may use any prefix.
 
 use super::{
-    Asked, Call, Problem, Streaming, Wire, anthropic, chat, gemini, ollama, other, responses,
+    Call, DecodedRequest, Problem, Streaming, Wire, anthropic, chat, gemini, ollama, other,
+    responses,
 };
 use serde_json::{Value, json};
 
 pub(super) enum Route {
-    Model(Wire, Box<Asked>),
-    /// Answered without the script.
+    Model(Wire, Box<DecodedRequest>),
+    /// Handled without the script.
     Other(Value),
 }
 
-/// Reads a body of one path.
 type Read = fn(&Call<'_>, &Value) -> Result<Route, String>;
 
 pub(super) fn find(call: &Call<'_>) -> Result<Route, Problem> {
     match call.method {
         "GET" | "HEAD" => get(call),
         "POST" => post(call),
-        _ => Err(problem(None, 405, "there are GET and POST")),
+        _ => Err(problem(None, 405, "only GET and POST are allowed")),
     }
 }
 
@@ -92,22 +92,22 @@ fn gemini_action(call: &Call<'_>, body: &Value) -> Result<Route, String> {
         "streamGenerateContent" => Streaming::Array,
         "countTokens" => {
             let inner = body.get("generateContentRequest").unwrap_or(body);
-            let asked = gemini::decode(inner, name, Streaming::No)?;
-            return Ok(Route::Other(json!({"totalTokens": other::tokens(&asked.request)})));
+            let decoded = gemini::decode(inner, name, Streaming::No)?;
+            return Ok(Route::Other(json!({"totalTokens": other::tokens(&decoded.request)})));
         }
         "embedContent" => return other::gemini_embed(body).map(Route::Other),
         "batchEmbedContents" => return other::gemini_batch_embed(body).map(Route::Other),
-        _ => return Err(format!("`{action}` is unknown")),
+        _ => return Err(format!("unknown action `{action}`")),
     };
     Ok(model(Wire::Gemini, gemini::decode(body, name, streaming)?))
 }
 
-fn model(wire: Wire, asked: Asked) -> Route {
-    Route::Model(wire, Box::new(asked))
+fn model(wire: Wire, decoded: DecodedRequest) -> Route {
+    Route::Model(wire, Box::new(decoded))
 }
 
 fn unknown(path: &str) -> Problem {
-    problem(None, 404, &format!("there is nothing at `{path}`"))
+    problem(None, 404, &format!("unknown path `{path}`"))
 }
 
 fn problem(wire: Option<Wire>, status: u16, message: &str) -> Problem {

@@ -1,4 +1,4 @@
-//! Scripts through every wire: what goes out on it, event by event, and what is read from it.
+//! Scripts through every wire: responses and requests.
 
 mod anything;
 mod faults;
@@ -13,7 +13,7 @@ use serde_json::Value;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-/// What came back, and how the connection went on.
+/// A response, and what happened to the connection.
 #[derive(Debug, PartialEq)]
 enum Got {
     Whole { status: u16, retry_after: Option<u64>, body: String },
@@ -26,7 +26,7 @@ enum Got {
 enum End {
     Clean,
     Cut,
-    Silent,
+    IdleTimeout,
 }
 
 async fn send(script: &str, method: &str, address: &str, body: &Value) -> Got {
@@ -51,10 +51,12 @@ async fn send_to(script: &Arc<Script>, method: &str, address: &str, body: &Value
             let mut body = String::new();
             let end = loop {
                 match tokio::time::timeout(Duration::from_secs(3600), pieces.next()).await {
-                    Ok(Some(Ok(piece))) => body.push_str(std::str::from_utf8(&piece).unwrap()),
+                    Ok(Some(Ok(call_part))) => {
+                        body.push_str(std::str::from_utf8(&call_part).unwrap())
+                    }
                     Ok(Some(Err(Cut))) => break End::Cut,
                     Ok(None) => break End::Clean,
-                    Err(_) => break End::Silent,
+                    Err(_) => break End::IdleTimeout,
                 }
             };
             Got::Stream { content_type: content_type.to_owned(), body, end }
@@ -62,7 +64,7 @@ async fn send_to(script: &Arc<Script>, method: &str, address: &str, body: &Value
     }
 }
 
-/// The JSON of an answer that is one.
+/// A JSON response.
 async fn whole(script: &str, address: &str, body: &Value) -> Value {
     match send(script, "POST", address, body).await {
         Got::Whole { status: 200, body, .. } => serde_json::from_str(&body).unwrap(),
@@ -70,7 +72,7 @@ async fn whole(script: &str, address: &str, body: &Value) -> Value {
     }
 }
 
-/// The events of a stream: names and data; `[DONE]` as a text.
+/// Names and data of a stream's events; `[DONE]` as a string.
 async fn events(script: &str, address: &str, body: &Value) -> Vec<(String, Value)> {
     let Got::Stream { content_type, body, end: End::Clean } =
         send(script, "POST", address, body).await

@@ -1,6 +1,6 @@
-//! Anthropic's Messages.
+//! Anthropic Messages.
 //!
-//! Invariant: thinking goes back with its signature, as it came, or not at all.
+//! Invariant: thinking is sent back with its signature, unchanged, or not at all.
 
 pub(super) mod request;
 pub(super) mod stream;

@@ -1,6 +1,6 @@
-//! Google's Gemini API.
+//! Google Gemini API.
 //!
-//! Invariant: a signature goes back on the part on which it came.
+//! Invariant: a signature is sent back on the part it came with.
 
 pub(super) mod request;
 pub(super) mod stream;

@@ -1,6 +1,6 @@
-//! Ollama's own chat API.
+//! Ollama's native chat API.
 //!
-//! Invariant: thinking goes back in the field in which it came.
+//! Invariant: thinking is sent back in its own field.
 
 pub(super) mod request;
 pub(super) mod stream;

@@ -1,6 +1,6 @@
-//! OpenAI's chat completions, the wire that most providers and servers speak.
+//! OpenAI chat completions, the wire that most providers and servers use.
 //!
-//! Invariant: what only some of them take is sent only to those.
+//! Invariant: fields that only some providers accept are sent only to those.
 
 pub(super) mod request;
 pub(super) mod stream;

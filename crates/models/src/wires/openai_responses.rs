@@ -1,6 +1,6 @@
-//! OpenAI's Responses.
+//! OpenAI Responses.
 //!
-//! Invariant: nothing is kept at the provider; reasoning goes back and forth encrypted.
+//! Invariant: nothing is stored at the provider; reasoning is sent back encrypted.
 
 pub(super) mod request;
 pub(super) mod stream;

@@ -1,6 +1,6 @@
-//! Decoders over streams as providers send them, request builders over whole bodies.
+//! Decoders with recorded streams, request builders with complete bodies.
 //!
-//! Invariant: what is expected is written by hand from the providers' documentation.
+//! Invariant: expectations are written by hand from the providers' documentation.
 
 mod bodies;
 mod ends;
@@ -8,14 +8,14 @@ mod media;
 mod odd;
 mod streams;
 
-use super::{Ask, Decoder, Flow, request};
+use super::{Decoder, Flow, PreparedRequest, request};
 use crate::assembly::Assembly;
 use crate::sse::{Framing, Splitter};
 use crate::{ModelError, ModelRequest, ModelSettings, ProviderKind, ToolSpec};
 use greenroom_protocol::api::models::ModelStreamItem;
 use serde_json::{Value, json};
 
-/// A conversation with one question and two tools: one that needs a path, one that needs nothing.
+/// One question and two tools, one of which has a required argument.
 fn question() -> ModelRequest {
     let messages = json!([{"role": "user", "content": "what is in my diary, and how late is it?"}]);
     ModelRequest {
@@ -42,7 +42,7 @@ fn decode(
     pieces: &[&[u8]],
 ) -> Result<Vec<ModelStreamItem>, ModelError> {
     let settings = ModelSettings::new("m", provider, "m-2025");
-    let names = Ask::new(&settings, request).unwrap().names;
+    let names = PreparedRequest::new(&settings, request).unwrap().names;
     let mut assembly = Assembly::new(request, names, "s".to_owned());
     let mut decoder = Decoder::new(provider).unwrap();
     let framing = match provider {
@@ -51,8 +51,8 @@ fn decode(
     };
     let mut splitter = Splitter::new(framing);
     let mut events = Vec::new();
-    for piece in pieces {
-        splitter.push(piece, &mut events)?;
+    for call_part in pieces {
+        splitter.push(call_part, &mut events)?;
     }
     splitter.finish(&mut events)?;
     for event in &events {

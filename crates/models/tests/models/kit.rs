@@ -1,4 +1,4 @@
-//! A server that says exactly what a test wants, byte by byte, and remembers what it was asked.
+//! A scripted server, byte by byte, that records its requests.
 
 use greenroom_models::{
     Model, ModelError, ModelRequest, ModelSettings, ModelStream, ProviderKind, Secret, ToolSpec,
@@ -21,20 +21,20 @@ pub(crate) const KEY: &str = "sk-test-0123456789";
 #[derive(Clone, PartialEq)]
 pub(crate) enum Step {
     Write(Vec<u8>),
-    /// Writes the same bytes until the client hangs up, but no more than so many times.
+    /// Writes the same bytes until the client disconnects, at most this many times.
     Flood(Vec<u8>, usize),
-    /// Waits until the client hangs up.
+    /// Waits until the client disconnects.
     Hold,
     /// Breaks the connection off.
     Reset,
-    /// Waits until so many are asking at once.
+    /// Waits for this many concurrent requests.
     Crowd(usize),
     /// Takes the next request on the same connection.
     Stay,
 }
 
 #[derive(Debug, Clone)]
-pub(crate) struct Asked {
+pub(crate) struct ReceivedRequest {
     pub(crate) path: String,
     pub(crate) headers: BTreeMap<String, String>,
     pub(crate) body: Value,
@@ -47,7 +47,7 @@ pub(crate) struct Server {
 }
 
 struct Seen {
-    asked: Mutex<Vec<Asked>>,
+    requests: Mutex<Vec<ReceivedRequest>>,
     flooded_bytes: Mutex<usize>,
     /// Connections that the client left.
     left: watch::Sender<usize>,
@@ -59,9 +59,9 @@ impl Server {
     pub(crate) async fn start(scripts: Vec<Vec<Step>>) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("http://{}", listener.local_addr().unwrap());
-        let (asked, flooded_bytes) = (Mutex::default(), Mutex::default());
+        let (requests, flooded_bytes) = (Mutex::default(), Mutex::default());
         let (left, connections) = (watch::Sender::new(0), AtomicUsize::new(0));
-        let seen = Arc::new(Seen { asked, flooded_bytes, left, connections });
+        let seen = Arc::new(Seen { requests, flooded_bytes, left, connections });
         let mut tasks = JoinSet::new();
         let shared = Arc::clone(&seen);
         tasks.spawn(async move {
@@ -78,8 +78,8 @@ impl Server {
         Self { url, seen, _tasks: tasks }
     }
 
-    pub(crate) fn asked(&self) -> Vec<Asked> {
-        self.seen.asked.lock().unwrap().clone()
+    pub(crate) fn requests(&self) -> Vec<ReceivedRequest> {
+        self.seen.requests.lock().unwrap().clone()
     }
 
     /// How many connections there have been.
@@ -91,7 +91,7 @@ impl Server {
         *self.seen.flooded_bytes.lock().unwrap()
     }
 
-    /// Waits until a client has hung up.
+    /// Waits until a client has disconnected.
     pub(crate) async fn left(&self) {
         let mut left = self.seen.left.subscribe();
         let waiting = left.wait_for(|left| *left > 0);
@@ -101,10 +101,10 @@ impl Server {
 
 /// Serves one request, and says with which step it ended.
 async fn serve(socket: &mut TcpStream, scripts: &[Vec<Step>], seen: &Seen) -> Option<Step> {
-    let asked = read(socket).await?;
+    let request = read(socket).await?;
     let script = {
-        let mut all = seen.asked.lock().unwrap();
-        all.push(asked);
+        let mut all = seen.requests.lock().unwrap();
+        all.push(request);
         scripts[(all.len() - 1).min(scripts.len() - 1)].clone()
     };
     for step in &script {
@@ -127,7 +127,7 @@ async fn serve(socket: &mut TcpStream, scripts: &[Vec<Step>], seen: &Seen) -> Op
                 return None;
             }
             Step::Crowd(size) => {
-                let is_full = || seen.asked.lock().unwrap().len().is_multiple_of(*size);
+                let is_full = || seen.requests.lock().unwrap().len().is_multiple_of(*size);
                 while !is_full() {
                     tokio::time::sleep(Duration::from_millis(1)).await;
                 }
@@ -138,11 +138,11 @@ async fn serve(socket: &mut TcpStream, scripts: &[Vec<Step>], seen: &Seen) -> Op
     script.last().cloned()
 }
 
-async fn read(socket: &mut TcpStream) -> Option<Asked> {
+async fn read(socket: &mut TcpStream) -> Option<ReceivedRequest> {
     let mut bytes = Vec::new();
     loop {
-        if let Some(asked) = parse(&bytes) {
-            return Some(asked);
+        if let Some(request) = parse(&bytes) {
+            return Some(request);
         }
         let mut more = [0; 65536];
         match socket.read(&mut more).await.ok()? {
@@ -152,7 +152,7 @@ async fn read(socket: &mut TcpStream) -> Option<Asked> {
     }
 }
 
-fn parse(bytes: &[u8]) -> Option<Asked> {
+fn parse(bytes: &[u8]) -> Option<ReceivedRequest> {
     let end = bytes.windows(4).position(|window| window == b"\r\n\r\n")?;
     let head = std::str::from_utf8(&bytes[..end]).unwrap();
     let mut lines = head.split("\r\n");
@@ -162,7 +162,7 @@ fn parse(bytes: &[u8]) -> Option<Asked> {
         pairs.map(|(name, value)| (name.to_lowercase(), value.to_owned())).collect();
     let length: usize = headers.get("content-length")?.parse().unwrap();
     let body = bytes.get(end + 4..end + 4 + length)?;
-    Some(Asked { path, headers, body: serde_json::from_slice(body).unwrap() })
+    Some(ReceivedRequest { path, headers, body: serde_json::from_slice(body).unwrap() })
 }
 
 /// An answer with this status, headers and body.
@@ -252,7 +252,7 @@ pub(crate) async fn drain(mut stream: ModelStream) -> (Vec<ModelStreamItem>, Opt
 }
 
 /// What a model that is asked once says, or why it does not.
-pub(crate) async fn asked(model: &Model) -> Result<(Value, Option<ModelError>), ModelError> {
+pub(crate) async fn ask_once(model: &Model) -> Result<(Value, Option<ModelError>), ModelError> {
     let (items, error) = drain(model.stream(question(), soon()).await?).await;
     Ok((json!(items), error))
 }

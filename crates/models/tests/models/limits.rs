@@ -1,4 +1,4 @@
-//! What is shared between models and what happens when nobody reads on.
+//! Shared limits, and dropped streams.
 
 use crate::kit::*;
 use greenroom_models::{ModelError, ModelSettings, Models, ProviderKind, presets};
@@ -23,9 +23,9 @@ async fn models_with_one_address_and_key_share_their_limits() {
     let shortly = Instant::now() + Duration::from_millis(50);
     let error = small.stream(question(), shortly).await.err().unwrap();
     assert!(matches!(error, ModelError::RateLimited { .. }), "{error}");
-    assert_eq!(server.asked().len(), 1);
+    assert_eq!(server.requests().len(), 1);
     drop(first);
-    assert_eq!(asked(&small).await, Ok((hello_items(), None)));
+    assert_eq!(ask_once(&small).await, Ok((hello_items(), None)));
 }
 
 #[tokio::test]
@@ -34,14 +34,14 @@ async fn requests_of_a_minute_are_counted_over_all_models_of_a_key() {
     let mut one = named(&server, "one");
     one.requests_per_minute = Some(1);
     let models = Models::new(vec![one, named(&server, "two")]).unwrap();
-    assert!(asked(&models.get("two").unwrap()).await.is_ok());
-    let error = asked(&models.get("one").unwrap()).await.unwrap_err();
+    assert!(ask_once(&models.get("two").unwrap()).await.is_ok());
+    let error = ask_once(&models.get("one").unwrap()).await.unwrap_err();
     assert!(matches!(error, ModelError::RateLimited { retry_after: Some(_), .. }), "{error}");
-    assert_eq!(server.asked().len(), 1);
+    assert_eq!(server.requests().len(), 1);
 }
 
 #[tokio::test]
-async fn many_at_once_find_their_connections_again() {
+async fn concurrent_requests_reuse_connections() {
     // In one piece: an answer whose end is late loses its connection.
     let written = hello().into_iter().filter_map(|step| match step {
         Step::Write(bytes) => Some(bytes),
@@ -51,18 +51,18 @@ async fn many_at_once_find_their_connections_again() {
     let server = Server::start(vec![vec![Step::Crowd(100), answer, Step::Stay]]).await;
     let model = model(&server);
     for _ in 0..3 {
-        let asking = futures_util::future::join_all((0..100).map(|_| asked(&model)));
+        let asking = futures_util::future::join_all((0..100).map(|_| ask_once(&model)));
         for answer in asking.await {
             assert_eq!(answer, Ok((hello_items(), None)));
         }
     }
-    assert_eq!(server.asked().len(), 300);
+    assert_eq!(server.requests().len(), 300);
     // A connection is back a moment after its answer, so that a few come too early for theirs.
     assert!((100..150).contains(&server.connections()), "{}", server.connections());
 }
 
 #[tokio::test]
-async fn a_stream_that_is_dropped_ends_its_request() {
+async fn dropping_a_stream_cancels_its_request() {
     let server = Server::start(vec![vec![head(), chunk(&delta("hel")), Step::Hold]]).await;
     let stream = model(&server).stream(question(), soon()).await.unwrap();
     drop(stream);
@@ -70,7 +70,7 @@ async fn a_stream_that_is_dropped_ends_its_request() {
 }
 
 #[tokio::test]
-async fn a_model_that_no_address_is_known_of_is_refused_when_it_is_configured() {
+async fn a_model_without_a_base_url_is_rejected() {
     let mut nowhere = ModelSettings::new("n", ProviderKind::OpenAiChat, "x");
     nowhere.provider_name = "openai-compatible".to_owned();
     let error = Models::new(vec![nowhere]).err().unwrap();

@@ -1,4 +1,4 @@
-//! Models against real servers on real sockets: what they are asked, what they answer, and what goes wrong.
+//! Models against real servers on real sockets.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking, its helpers too")]
 

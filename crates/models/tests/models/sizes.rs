@@ -1,4 +1,4 @@
-//! Answers without end, redirects and private addresses.
+//! Endless responses, redirects and private addresses.
 
 use crate::kit::*;
 use greenroom_models::{Model, ModelError};
@@ -7,16 +7,16 @@ use serde_json::json;
 const MIB: usize = 1024 * 1024;
 
 /// The error of an answer of 200 MB made of these bytes, and what was taken of it.
-async fn flooded(piece: String) -> (ModelError, usize) {
+async fn flooded(chunk: String) -> (ModelError, usize) {
     let head = b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n\r\n".to_vec();
-    let times = 200 * MIB / piece.len();
-    let flood = vec![Step::Write(head), Step::Flood(piece.into_bytes(), times)];
+    let times = 200 * MIB / chunk.len();
+    let flood = vec![Step::Write(head), Step::Flood(chunk.into_bytes(), times)];
     let server = Server::start(vec![flood, hello()]).await;
-    let error = match asked(&model(&server)).await {
+    let error = match ask_once(&model(&server)).await {
         Err(error) => error,
         Ok((_, error)) => error.unwrap(),
     };
-    assert_eq!(server.asked().len(), 1);
+    assert_eq!(server.requests().len(), 1);
     (error, server.flooded_bytes())
 }
 
@@ -48,17 +48,17 @@ async fn calls_without_end_are_dropped_at_the_limit() {
         .collect();
     let event = json!({"choices": [{"index": 0, "delta": {"tool_calls": calls}}]});
     let (error, _) = flooded(format!("data: {event}\n\n")).await;
-    assert_eq!(error, ModelError::Garbled("it holds more than 1024 calls".to_owned()));
+    assert_eq!(error, ModelError::InvalidResponse("it holds more than 1024 calls".to_owned()));
 }
 
 #[tokio::test]
-async fn a_refusal_without_end_is_read_to_a_limit_only() {
+async fn an_endless_error_response_is_read_up_to_a_limit() {
     let head = b"HTTP/1.1 400 Bad Request\r\n\r\n".to_vec();
     let flood = Step::Flood(vec![b'x'; 65536], 200 * MIB / 65536);
     let server = Server::start(vec![vec![Step::Write(head), flood]]).await;
-    let error = asked(&model(&server)).await.unwrap_err();
+    let error = ask_once(&model(&server)).await.unwrap_err();
     let message = format!("{}…", "x".repeat(500));
-    assert_eq!(error, ModelError::Refused { status: 400, message });
+    assert_eq!(error, ModelError::Rejected { status: 400, message });
     assert!(server.flooded_bytes() < 40 * MIB);
 }
 
@@ -68,9 +68,9 @@ async fn a_redirect_is_not_followed() {
     let location = [("location", target.url.as_str())];
     let server = Server::start(vec![answer(307, &location, "")]).await;
     let message = "redirects are not followed".to_owned();
-    let error = asked(&model(&server)).await.unwrap_err();
-    assert_eq!(error, ModelError::Refused { status: 307, message });
-    assert_eq!((server.asked().len(), target.asked().len()), (1, 0));
+    let error = ask_once(&model(&server)).await.unwrap_err();
+    assert_eq!(error, ModelError::Rejected { status: 307, message });
+    assert_eq!((server.requests().len(), target.requests().len()), (1, 0));
 }
 
 #[tokio::test]
@@ -82,7 +82,7 @@ async fn a_private_address_is_refused_unless_it_is_allowed() {
     assert_eq!(error.to_string(), "the model `m` cannot be reached: the address is private");
     closed.base_url = Some(server.url.replace("127.0.0.1", "localhost"));
     closed.retries = 0;
-    let error = asked(&Model::new(closed).unwrap()).await.unwrap_err();
+    let error = ask_once(&Model::new(closed).unwrap()).await.unwrap_err();
     assert_eq!(error, ModelError::Unavailable("the name has no public address".to_owned()));
-    assert_eq!(server.asked().len(), 0);
+    assert_eq!(server.requests().len(), 0);
 }

@@ -36,9 +36,9 @@ const ALL: [(ProviderKind, &str, &str, &str); 5] = [
 /// Chunks of a few bytes, so that events and characters are cut.
 fn in_chunks(stream: &str) -> Vec<Step> {
     let mut steps = vec![head()];
-    for piece in stream.as_bytes().chunks(61) {
-        let mut chunk = format!("{:x}\r\n", piece.len()).into_bytes();
-        chunk.extend_from_slice(piece);
+    for bytes in stream.as_bytes().chunks(61) {
+        let mut chunk = format!("{:x}\r\n", bytes.len()).into_bytes();
+        chunk.extend_from_slice(bytes);
         chunk.extend_from_slice(b"\r\n");
         steps.push(Step::Write(chunk));
     }
@@ -72,11 +72,11 @@ async fn the_same_answer_gives_the_same_segments_over_every_wire() {
         assert_eq!(answer.metadata["model"], "m");
         assert_eq!(answer.metadata["provider_model"], "m-2025", "{provider:?}");
         assert_eq!(answer.metadata["finish_reason"], "tool_calls");
-        let asked = &server.asked()[0];
-        assert_eq!(asked.path, path);
-        assert!(asked.headers[header].ends_with(KEY));
-        assert_eq!(asked.headers["x-team"], "blue");
-        assert_eq!(asked.headers["content-type"], "application/json");
+        let request = &server.requests()[0];
+        assert_eq!(request.path, path);
+        assert!(request.headers[header].ends_with(KEY));
+        assert_eq!(request.headers["x-team"], "blue");
+        assert_eq!(request.headers["content-type"], "application/json");
     }
 }
 
@@ -98,7 +98,7 @@ async fn an_answer_can_be_handed_back_to_the_wire_that_it_came_from() {
             .unwrap(),
         );
         let again = model.invoke(next, soon()).await.unwrap();
-        let sent = server.asked()[1].body.to_string();
+        let sent = server.requests()[1].body.to_string();
         for kept in ["I look, 等一下 🙂.", "call_a1", "call_b2"] {
             assert!(sent.contains(kept), "{provider:?}: {kept}");
         }
@@ -132,7 +132,7 @@ async fn a_server_that_does_not_stream_is_understood_too() {
         {"type": "usage", "input_tokens": 3, "output_tokens": 2, "total_tokens": 5},
         {"type": "finish", "reason": "tool_calls"},
     ]);
-    assert_eq!(asked(&model(&server)).await, Ok((expected, None)));
+    assert_eq!(ask_once(&model(&server)).await, Ok((expected, None)));
 }
 
 #[tokio::test]

@@ -1,6 +1,6 @@
-//! `artifacts.*`: bytes by reference, whole, in ranges or as a stream (seed 003 §4.4).
+//! `artifacts.*`: stored files, read whole, in ranges or as a stream (seed 003 §4.4).
 //!
-//! Invariant: a name is a name and never a path; sizes are bytes, not base64 characters.
+//! Invariant: a name is never a path; sizes are bytes, not base64 characters.
 
 use super::fields::{check_base64, check_name, fixed, lifetime, limit, offset, or_default};
 use super::{Method, Params};
@@ -8,7 +8,7 @@ use crate::Object;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Bytes of a range when no `length` is given.
+/// Default length of a range.
 pub const RANGE_BYTES_DEFAULT: u32 = 64 * 1024;
 /// Longest name of an artifact.
 pub const ARTIFACT_NAME_BYTES_MAX: usize = 255;
@@ -29,7 +29,7 @@ impl Params for ArtifactIdParams {
     }
 }
 
-/// What is known about an artifact: the answer to `artifacts.metadata` and `artifacts.create`.
+/// An artifact: the result of `artifacts.metadata` and `artifacts.create`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ArtifactView {
     pub artifact_id: String,
@@ -47,7 +47,7 @@ pub struct ArtifactView {
     pub agent: Option<String>,
     /// RFC 3339.
     pub created_at: String,
-    /// RFC 3339; null when it is kept.
+    /// RFC 3339; null if it does not expire.
     #[serde(default)]
     pub expires_at: Option<String>,
     #[serde(default)]
@@ -62,7 +62,7 @@ pub struct ReadRangeParams {
     #[serde(default, deserialize_with = "offset")]
     #[schemars(with = "Option<u64>")]
     pub offset: u64,
-    /// From 1 on; the host gives less when it allows less, and at the end.
+    /// At least 1; the host may return less, and does at the end.
     #[serde(
         default = "fixed::<RANGE_BYTES_DEFAULT>",
         deserialize_with = "limit::<_, RANGE_BYTES_DEFAULT, { u32::MAX }>"
@@ -79,7 +79,7 @@ impl Params for ReadRangeParams {
     }
 }
 
-/// The answer to `artifacts.read_range`.
+/// The result of `artifacts.read_range`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ArtifactRange {
     pub data_base64: String,
@@ -88,7 +88,7 @@ pub struct ArtifactRange {
     pub length: u64,
     /// Bytes of the whole artifact.
     pub size_bytes: u64,
-    /// Nothing comes after this range.
+    /// The range reaches the end.
     pub eof: bool,
 }
 
@@ -96,7 +96,7 @@ pub struct ArtifactRange {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct OpenStreamParams {
     pub artifact_id: String,
-    /// Where to begin.
+    /// Where to start.
     #[serde(default, deserialize_with = "offset")]
     #[schemars(with = "Option<u64>")]
     pub offset: u64,
@@ -117,7 +117,7 @@ pub struct ArtifactStreamItem {
     pub data_base64: String,
 }
 
-/// The answer to `artifacts.open_stream`, after its items.
+/// The result of `artifacts.open_stream`, after its items.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ArtifactStreamEnd {
     /// Bytes of the whole artifact.
@@ -125,20 +125,20 @@ pub struct ArtifactStreamEnd {
     pub sha256: String,
 }
 
-/// The parameters of `artifacts.create`; the answer is an [`ArtifactView`].
+/// The parameters of `artifacts.create`; the result is an [`ArtifactView`].
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ArtifactCreateParams {
     /// A file name: no path, no control characters, at most 255 bytes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
-    /// Compared with the bytes; found out from them when absent.
+    /// Checked against the content; default: detected.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mime_type: Option<String>,
     pub content_base64: String,
     #[serde(default, deserialize_with = "or_default", skip_serializing_if = "Object::is_empty")]
     #[schemars(with = "Option<Object>")]
     pub metadata: Object,
-    /// From 1 on; kept when absent.
+    /// At least 1; default: it does not expire.
     #[serde(default, deserialize_with = "lifetime", skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1))]
     pub expires_in_s: Option<i64>,
@@ -158,8 +158,7 @@ impl Params for ArtifactCreateParams {
     }
 }
 
-/// A file name that cannot lead anywhere: 1 to 255 bytes, not `.` or `..`, no separators of any system,
-/// no control characters.
+/// A plain file name: 1 to 255 bytes, not `.` or `..`, no path separators of any system, no control characters.
 pub fn check_artifact_name(name: &str) -> Result<(), String> {
     if name.is_empty() || name.len() > ARTIFACT_NAME_BYTES_MAX {
         return Err(format!("`name` must have 1 to {ARTIFACT_NAME_BYTES_MAX} bytes"));
@@ -168,7 +167,7 @@ pub fn check_artifact_name(name: &str) -> Result<(), String> {
         return Err("`name` must be a file name, not a path".to_owned());
     }
     match name.contains(char::is_control) {
-        true => Err("`name` has control characters".to_owned()),
+        true => Err("`name` must not contain control characters".to_owned()),
         false => Ok(()),
     }
 }
@@ -185,6 +184,6 @@ pub fn check_mime_type(mime_type: &str) -> Result<(), String> {
     let is_plain = mime_type.bytes().all(|b| b == b' ' || b.is_ascii_graphic());
     match is_type && is_plain && mime_type.len() <= MIME_TYPE_BYTES_MAX {
         true => Ok(()),
-        false => Err("`mime_type` is not a MIME type".to_owned()),
+        false => Err("`mime_type` must be a MIME type".to_owned()),
     }
 }

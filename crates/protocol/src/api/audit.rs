@@ -1,14 +1,14 @@
-//! An audit record as the API shows it: one per call of a runner.
+//! An audit record as the API shows it: one per runner call.
 //!
-//! Invariant: names, sizes and times only; never what was asked or answered.
+//! Invariant: names, sizes and times only; never parameters or results.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// One call: who, what, how it ended, how much, when.
+/// One call: caller, method, outcome, size, time.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct AuditView {
-    /// The run, or what a call without a live run claimed to be; null when it named none.
+    /// The run, or the run id that a call without a live run claimed; null if it had none.
     #[serde(default)]
     pub run_id: Option<String>,
     #[serde(default)]
@@ -19,14 +19,14 @@ pub struct AuditView {
     pub runner: String,
     /// `author/name`.
     pub plugin: String,
-    /// As it was asked for; it need not exist.
+    /// As requested; it need not exist.
     pub method: String,
     /// Such as a model, a tool, an artifact or a key.
     #[serde(default)]
     pub resource: Option<String>,
     #[serde(default)]
     pub scope: Option<String>,
-    /// On whose word a tool was called: `agent` or `user`.
+    /// Who decided on a tool call: `agent` or `user`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub authority: Option<String>,
     /// `ok`, or the error code.

@@ -1,6 +1,6 @@
-//! `events.*`: the event log as envelopes (seed 003 §4.3).
+//! `events.*`: the event log (seed 003 §4.3).
 //!
-//! Invariant: an envelope never holds a platform's raw payload, at most a reference to it.
+//! Invariant: an event never contains a platform's raw payload, at most a reference to it.
 
 use super::fields::{check_name, check_optional, check_values, fixed, limit, or_default};
 use super::{Method, PAGE_LIMIT_DEFAULT, PAGE_LIMIT_MAX, Params};
@@ -23,7 +23,7 @@ impl Params for EventGetParams {
     }
 }
 
-/// One entry of the event log, as `events.get` and `GET /v1/events/{id}` show it.
+/// One entry of the event log, as in `events.get` and `GET /v1/events/{id}`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct EventView {
     pub event_id: String,
@@ -31,25 +31,25 @@ pub struct EventView {
     pub event_type: String,
     #[serde(default)]
     pub conversation_id: Option<String>,
-    /// The place among the events of its conversation.
+    /// Position among the events of its conversation.
     #[serde(default)]
     pub conversation_seq: Option<i64>,
     #[serde(default)]
     pub run_id: Option<String>,
-    /// The place in the whole log.
+    /// Position in the whole log.
     pub seq: i64,
     /// RFC 3339.
     pub created_at: String,
-    /// The entrance; null for the host's own facts (`source` = `host`).
+    /// The trigger source; null for events of the host itself (`source` = `host`).
     #[serde(default)]
     pub trigger: Option<Value>,
-    /// Where the event's `data` is kept when it was too large to stay in place.
+    /// Where the event's `data` is stored if it was too large to be inline.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub raw_ref: Option<RawEventRef>,
-    /// The event as it was handed in, or the host's own fact.
+    /// The event as submitted, or the host's own event.
     #[serde(default)]
     pub event: Value,
-    /// What its sender was warned of; absent when there was nothing.
+    /// Warnings to its sender; missing if there were none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<String>,
 }
@@ -57,16 +57,16 @@ pub struct EventView {
 /// The parameters of `events.page`, newest first.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct EventPageParams {
-    /// The run's own conversation when absent, unless the grant says more.
+    /// Default: the run's own conversation, unless the grant allows more.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub conversation_id: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub before_cursor: Option<String>,
-    /// All types when empty.
+    /// All types if empty.
     #[serde(default, deserialize_with = "or_default", skip_serializing_if = "Vec::is_empty")]
     #[schemars(with = "Option<Vec<String>>")]
     pub event_types: Vec<String>,
-    /// From 1 on; more than 200 is taken as 200.
+    /// At least 1, capped at 200.
     #[serde(
         default = "fixed::<PAGE_LIMIT_DEFAULT>",
         deserialize_with = "limit::<_, PAGE_LIMIT_DEFAULT, PAGE_LIMIT_MAX>"
@@ -95,7 +95,7 @@ impl Params for EventPageParams {
     }
 }
 
-/// The answer to `events.page`.
+/// The result of `events.page`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct EventPage {
     /// Newest first.

@@ -1,6 +1,6 @@
-//! Fields that several methods share: numbers with a range, times, names.
+//! Field types that several methods share: bounded numbers, times, names.
 //!
-//! Invariant: null is the same as absent; a number that was read lies in its range.
+//! Invariant: null is the same as missing; a parsed number is in its range.
 
 use crate::api::{FILTER_VALUES_MAX, LIFETIME_S_MAX, QUERY_BYTES_MAX};
 use crate::event::EVENT_ID_BYTES_MAX;
@@ -16,7 +16,7 @@ pub(super) fn fixed<const N: u32>() -> u32 {
     N
 }
 
-/// A `limit` or `top_k`: from 1 on, at most `MAX`, `DEFAULT` when null.
+/// A `limit` or `top_k`: at least 1, capped at `MAX`, `DEFAULT` if null.
 pub(super) fn limit<'de, D: Deserializer<'de>, const DEFAULT: u32, const MAX: u32>(
     from: D,
 ) -> Result<u32, D::Error> {
@@ -29,19 +29,19 @@ pub(super) fn optional_limit<'de, D: Deserializer<'de>, const MAX: u32>(
 ) -> Result<Option<u32>, D::Error> {
     match crate::number::whole(from)? {
         Some(number) if number < 1 => {
-            Err(D::Error::invalid_value(Unexpected::Signed(number), &"a number from 1 on"))
+            Err(D::Error::invalid_value(Unexpected::Signed(number), &"a positive number"))
         }
         Some(number) => Ok(Some(u32::try_from(number).unwrap_or(MAX).min(MAX))),
         None => Ok(None),
     }
 }
 
-/// A place in bytes: from 0 on, 0 when null.
+/// A byte offset, 0 if null.
 pub(super) fn offset<'de, D: Deserializer<'de>>(from: D) -> Result<u64, D::Error> {
     Ok(crate::number::size(from)?.unwrap_or(0))
 }
 
-/// Seconds from now: from 1 on, up to a hundred years.
+/// Seconds: at least 1, up to a hundred years.
 pub(super) fn lifetime<'de, D: Deserializer<'de>>(from: D) -> Result<Option<i64>, D::Error> {
     match crate::number::whole(from)? {
         Some(seconds) if !(1..=LIFETIME_S_MAX).contains(&seconds) => Err(D::Error::invalid_value(
@@ -59,21 +59,21 @@ pub(super) fn or_default<'de, T: Deserialize<'de> + Default, D: Deserializer<'de
     Ok(Option::deserialize(from)?.unwrap_or_default())
 }
 
-/// A name or an id: not empty, not endless, no control characters.
+/// A name or an id: not empty, bounded, no control characters.
 pub(super) fn check_name(field: &str, name: &str) -> Result<(), String> {
     if name.is_empty() || name.len() > EVENT_ID_BYTES_MAX {
         return Err(format!("`{field}` must have 1 to {EVENT_ID_BYTES_MAX} bytes"));
     }
     match name.contains(char::is_control) {
-        true => Err(format!("`{field}` has control characters")),
+        true => Err(format!("`{field}` must not contain control characters")),
         false => Ok(()),
     }
 }
 
-/// A text to compare names with: names have no control characters, and no store takes U+0000.
+/// A text to compare names with: names have no control characters, and no store accepts U+0000.
 pub(super) fn check_optional(field: &str, text: Option<&str>) -> Result<(), String> {
     match text.is_some_and(|text| text.contains(char::is_control)) {
-        true => Err(format!("`{field}` has control characters")),
+        true => Err(format!("`{field}` must not contain control characters")),
         false => Ok(()),
     }
 }
@@ -96,11 +96,11 @@ pub(super) fn check_values<T>(field: &str, values: &[T]) -> Result<(), String> {
 pub(super) fn check_base64(field: &str, text: &str) -> Result<(), String> {
     match crate::payload::is_base64(text) {
         true => Ok(()),
-        false => Err(format!("`{field}` is not base64")),
+        false => Err(format!("`{field}` must be base64")),
     }
 }
 
-/// A point in time: RFC 3339 text, or Unix seconds with or without a fraction.
+/// A time: RFC 3339, or Unix seconds with or without a fraction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Moment {
     pub unix_ms: i64,
@@ -113,17 +113,17 @@ impl<'de> Deserialize<'de> for Moment {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
         #[derive(serde::Deserialize)]
         #[serde(untagged, expecting = "not a time in RFC 3339 or Unix seconds")]
-        enum Spelling {
+        enum Form {
             Seconds(f64),
             Text(String),
         }
         let wrong = || D::Error::custom("not a time in RFC 3339 or Unix seconds");
-        let unix_ms = match Spelling::deserialize(from)? {
-            Spelling::Seconds(seconds) if UNIX_S_RANGE.contains(&seconds) => {
+        let unix_ms = match Form::deserialize(from)? {
+            Form::Seconds(seconds) if UNIX_S_RANGE.contains(&seconds) => {
                 (seconds * 1000.0).floor() as i64
             }
-            Spelling::Seconds(_) => return Err(wrong()),
-            Spelling::Text(text) => {
+            Form::Seconds(_) => return Err(wrong()),
+            Form::Text(text) => {
                 let time = OffsetDateTime::parse(&text, &Rfc3339).map_err(|_| wrong())?;
                 let ms = time.unix_timestamp_nanos().div_euclid(1_000_000);
                 i64::try_from(ms).map_err(|_| wrong())?
@@ -150,7 +150,7 @@ impl JsonSchema for Moment {
 
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
         json_schema!({
-            "description": "A point in time: RFC 3339 text, or Unix seconds.",
+            "description": "A time: RFC 3339 text, or Unix seconds.",
             "type": ["string", "number"],
         })
     }

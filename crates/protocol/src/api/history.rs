@@ -1,6 +1,6 @@
-//! `history.*`: the transcript of a conversation, page by page or by search (seed 003 §4.1, §4.2).
+//! `history.*`: the transcript of a conversation, by page or search (seed 003 §4.1, §4.2).
 //!
-//! Invariant: items are oldest first whichever way is paged; a cursor belongs to one conversation.
+//! Invariant: items are oldest first in either direction; a cursor belongs to one conversation.
 
 use super::fields::{check_optional, check_query, check_values, fixed, limit, or_default};
 use super::{Method, Moment, PAGE_LIMIT_DEFAULT, PAGE_LIMIT_MAX, Params, TOP_K_MAX};
@@ -8,7 +8,7 @@ use crate::{TranscriptItem, TranscriptRole};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Which way a page goes from its cursor.
+/// Page direction relative to the cursor.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Direction {
@@ -19,20 +19,20 @@ pub enum Direction {
     Forward,
 }
 
-/// The parameters of `history.page`. Without a cursor, `backward` begins right before the run's own event
+/// The parameters of `history.page`. Without a cursor, `backward` starts right before the run's own event
 /// and `forward` at the first item.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct HistoryPageParams {
-    /// The run's own conversation when absent.
+    /// Default: the run's own conversation.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub conversation_id: Option<String>,
-    /// Only items before this place; not the one it stands at.
+    /// Only items before this position (exclusive).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub before_cursor: Option<String>,
-    /// Only items after this place.
+    /// Only items after this position (exclusive).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub after_cursor: Option<String>,
-    /// From 1 on; more than 200 is taken as 200.
+    /// At least 1, capped at 200.
     #[serde(
         default = "fixed::<PAGE_LIMIT_DEFAULT>",
         deserialize_with = "limit::<_, PAGE_LIMIT_DEFAULT, PAGE_LIMIT_MAX>"
@@ -42,7 +42,7 @@ pub struct HistoryPageParams {
     #[serde(default, deserialize_with = "or_default")]
     #[schemars(with = "Option<Direction>")]
     pub direction: Direction,
-    /// Also list each item's artifacts; they are left out otherwise.
+    /// Include each item's artifacts.
     #[serde(default, deserialize_with = "or_default")]
     #[schemars(with = "Option<bool>")]
     pub include_artifacts: bool,
@@ -69,30 +69,30 @@ impl Params for HistoryPageParams {
     }
 }
 
-/// The answer to `history.page`.
+/// The result of `history.page`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct HistoryPage {
     /// Oldest first.
     pub items: Vec<TranscriptItem>,
-    /// Goes on in the direction that was asked for; null when there is nothing more.
+    /// Continues in the requested direction; null at the end.
     #[serde(default)]
     pub next_cursor: Option<String>,
-    /// Goes the other way.
+    /// Goes back in the opposite direction.
     #[serde(default)]
     pub prev_cursor: Option<String>,
-    /// There is more in the direction that was asked for.
+    /// There are more items in the requested direction.
     pub has_more: bool,
 }
 
 /// The parameters of `history.search`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct HistorySearchParams {
-    /// What to look for, in any language; 1 to 4096 bytes.
+    /// Search text in any language; 1 to 4096 bytes.
     pub query: String,
     #[serde(default, deserialize_with = "crate::object::or_default")]
     #[schemars(with = "Option<HistoryFilters>")]
     pub filters: HistoryFilters,
-    /// From 1 on; more than 100 is taken as 100.
+    /// At least 1, capped at 100.
     #[serde(default = "fixed::<10>", deserialize_with = "limit::<_, 10, TOP_K_MAX>")]
     #[schemars(with = "Option<u32>", range(min = 1))]
     pub top_k: u32,
@@ -122,11 +122,11 @@ impl Params for HistorySearchParams {
     }
 }
 
-/// What a hit must be; an empty list takes everything.
+/// Filters of a search; an empty list matches everything.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct HistoryFilters {
-    /// The run's own conversation when absent, unless the grant says more.
+    /// Default: the run's own conversation, unless the grant allows more.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub conversation_id: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -147,22 +147,22 @@ pub struct HistoryFilters {
     pub before: Option<Moment>,
 }
 
-/// The answer to `history.search`, best first.
+/// The result of `history.search`, best first.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct HistorySearchResult {
     pub items: Vec<SearchHit>,
 }
 
-/// An item of the transcript that was found.
+/// A matching transcript item.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SearchHit {
     #[serde(flatten)]
     pub item: TranscriptItem,
-    /// Greater is better; only comparable within one answer.
+    /// Greater is better; only comparable within one result.
     pub score: f64,
     /// The part of the text around the match.
     pub snippet: String,
-    /// Where the matches are within the snippet.
+    /// Positions of the matches in the snippet.
     #[serde(default)]
     pub highlights: Vec<Highlight>,
 }

@@ -1,6 +1,6 @@
-//! `knowledge.*`: granted knowledge bases, listed and asked.
+//! `knowledge.*`: listing and searching granted knowledge bases.
 //!
-//! Invariant: a knowledge base is named as in `ctx.resources.knowledge_bases`.
+//! Invariant: a knowledge base is identified as in `ctx.resources.knowledge_bases`.
 
 use super::fields::{check_name, check_query, fixed, limit};
 use super::{Method, Params, TOP_K_MAX};
@@ -16,7 +16,7 @@ impl Params for KnowledgeListParams {
     const METHOD: Method = Method::KnowledgeList;
 }
 
-/// The answer to `knowledge.list`.
+/// The result of `knowledge.list`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct KnowledgeBases {
     pub items: Vec<KnowledgeBaseResource>,
@@ -27,11 +27,11 @@ pub struct KnowledgeBases {
 pub struct KnowledgeRetrieveParams {
     pub kb_id: String,
     pub query_text: String,
-    /// From 1 on; more than 100 is taken as 100.
+    /// At least 1, capped at 100.
     #[serde(default = "fixed::<5>", deserialize_with = "limit::<_, 5, TOP_K_MAX>")]
     #[schemars(with = "Option<u32>", range(min = 1))]
     pub top_k: u32,
-    /// Conditions on the passages' metadata.
+    /// Filters on the passages' metadata.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub filters: Option<Object>,
 }
@@ -52,7 +52,7 @@ impl Params for KnowledgeRetrieveParams {
     }
 }
 
-/// The answer to `knowledge.retrieve`, best first.
+/// The result of `knowledge.retrieve`, best first.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct KnowledgePassages {
     pub items: Vec<KnowledgePassage>,

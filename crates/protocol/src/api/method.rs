@@ -1,6 +1,6 @@
 //! The methods of the API by name.
 //!
-//! Invariant: a method is in this list or it does not exist; a name is written once.
+//! Invariant: this list is complete; a name is written once.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -65,7 +65,7 @@ methods! {
 }
 
 impl Method {
-    /// Answered by `stream.item` notifications before its response.
+    /// Whether it sends `stream.item` notifications before its response.
     pub fn is_streaming(self) -> bool {
         matches!(self, Method::ModelsStream | Method::ArtifactsOpenStream)
     }

@@ -1,8 +1,8 @@
-//! `models.*`: answers, streams, rankings and vectors of granted models.
+//! `models.*`: completions, streams, rankings and embeddings of granted models.
 //!
-//! Segments are open objects here: their kinds are the providers' contract.
+//! Segments are open objects: providers define their types.
 //!
-//! Invariant: a model is named by its id in `ctx.resources.models`, never by a provider's name.
+//! Invariant: a model is identified by its id in `ctx.resources.models`, never by a provider's name.
 
 use super::fields::{check_name, optional_limit, or_default};
 use super::{Method, Params};
@@ -15,18 +15,18 @@ use serde_json::Value;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ModelMessage {
     pub role: Role,
-    /// Null or absent for a message of tool calls alone.
+    /// Null or missing for a message with tool calls only.
     #[serde(default)]
     pub content: Option<MessageContent>,
     #[serde(default, deserialize_with = "or_default", skip_serializing_if = "Vec::is_empty")]
     #[schemars(with = "Option<Vec<ModelToolCall>>")]
     pub tool_calls: Vec<ModelToolCall>,
-    /// Of `tool` messages: the call that is answered.
+    /// For `tool` messages: the call that is answered.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tool_call_id: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
-    /// Of `assistant` messages: the segments of an earlier answer as they came, for providers that want
+    /// For `assistant` messages: the unchanged segments of an earlier response, for providers that need
     /// their reasoning back.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub segments: Option<Vec<Object>>,
@@ -46,14 +46,14 @@ impl ModelMessage {
     }
 }
 
-/// A call that a model asked for.
+/// A tool call of a model.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ModelToolCall {
     pub id: String,
     pub name: String,
     #[serde(default)]
     pub args: Value,
-    /// What the model wrote where it is no JSON; `args` is null then, and the call must not be executed.
+    /// The model's text if it is not JSON; then `args` is null and the call must not be executed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub args_text: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -65,10 +65,10 @@ pub struct ModelToolCall {
 pub struct ModelInvokeParams {
     pub model_id: String,
     pub messages: Vec<ModelMessage>,
-    /// Tools the model may ask for, each as in `ctx.resources.tools`.
+    /// Tools that the model may call, each as in `ctx.resources.tools`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tools: Option<Vec<Object>>,
-    /// Handed to the provider.
+    /// Passed to the provider.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub extra_args: Option<Object>,
 }
@@ -92,7 +92,7 @@ impl Params for ModelInvokeParams {
     }
 }
 
-/// The parameters of `models.stream`: those of `models.invoke`.
+/// The parameters of `models.stream`, the same as of `models.invoke`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(transparent)]
 pub struct ModelStreamParams(pub ModelInvokeParams);
@@ -105,7 +105,7 @@ impl Params for ModelStreamParams {
     }
 }
 
-/// The answer to `models.invoke`, and to `models.stream` after its items.
+/// The result of `models.invoke`, and of `models.stream` after its items.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ProviderResponse {
     #[serde(default)]
@@ -144,7 +144,7 @@ pub struct ModelRerankParams {
     pub model_id: String,
     pub query: String,
     pub documents: Vec<String>,
-    /// From 1 on; all documents when absent.
+    /// At least 1; default: all documents.
     #[serde(
         default,
         deserialize_with = "optional_limit::<_, { u32::MAX }>",
@@ -162,13 +162,13 @@ impl Params for ModelRerankParams {
     }
 }
 
-/// The answer to `models.rerank`, best first.
+/// The result of `models.rerank`, best first.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct RerankResult {
     pub results: Vec<RankedDocument>,
 }
 
-/// A document by its place in the request.
+/// A document by its index in the request.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct RankedDocument {
     pub index: u32,
@@ -190,7 +190,7 @@ impl Params for ModelEmbedParams {
     }
 }
 
-/// The answer to `models.embed`: one vector per input, in their order.
+/// The result of `models.embed`: one vector per input, in input order.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct EmbedResult {
     pub vectors: Vec<Vec<f32>>,
@@ -212,13 +212,13 @@ impl Params for CountTokensParams {
     fn check(&self) -> Result<(), String> {
         check_name("model_id", &self.model_id)?;
         match self.messages.is_none() && self.text.is_none() {
-            true => Err("`messages` or `text` is needed".to_owned()),
+            true => Err("`messages` or `text` is required".to_owned()),
             false => Ok(()),
         }
     }
 }
 
-/// The answer to `models.count_tokens`.
+/// The result of `models.count_tokens`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct TokenCount {
     pub tokens: u64,

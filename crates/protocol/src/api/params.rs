@@ -1,7 +1,7 @@
-//! Reading the parameters of a call.
+//! Parses the parameters of a call.
 //!
-//! Invariant: what was read is an object, not nested too deep, and passed its own checks; an error names
-//! the field it is about and is never longer than the caller can use.
+//! Invariant: parsed parameters are an object, bounded in nesting, and passed their checks; an error names the
+//! field and is bounded.
 
 use crate::api::Method;
 use crate::nesting::{self, NESTING_MAX};
@@ -9,21 +9,20 @@ use crate::{AgentAPIError, ErrorCode, object};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-/// An error repeats what was sent up to so many characters.
+/// Longest error message, which may repeat what was sent.
 const REASON_CHARS_MAX: usize = 300;
 
 /// The parameters of one method.
 pub trait Params: Serialize + DeserializeOwned {
-    /// The method they belong to.
     const METHOD: Method;
 
-    /// What the shape alone does not say.
+    /// Checks beyond the shape.
     fn check(&self) -> Result<(), String> {
         Ok(())
     }
 }
 
-/// Why parameters were not taken; becomes `invalid_argument`.
+/// Invalid parameters; reported as `invalid_argument`.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{reason}")]
 pub struct InvalidParams {
@@ -31,9 +30,8 @@ pub struct InvalidParams {
 }
 
 impl InvalidParams {
-    /// A reason that names its field.
     pub fn new(reason: impl Into<String>) -> Self {
-        Self { reason: shortened(reason.into()) }
+        Self { reason: truncated(reason.into()) }
     }
 }
 
@@ -43,7 +41,7 @@ impl From<InvalidParams> for AgentAPIError {
     }
 }
 
-/// Reads and checks parameters as they came over a wire.
+/// Parses and checks parameters.
 pub fn parse<P: Params>(json: &str) -> Result<P, InvalidParams> {
     if nesting::depth(json.as_bytes()) > NESTING_MAX {
         let reason = format!("the parameters are nested deeper than {NESTING_MAX} levels");
@@ -55,26 +53,26 @@ pub fn parse<P: Params>(json: &str) -> Result<P, InvalidParams> {
     Ok(params)
 }
 
-/// Reads again, slower, to say which field it was.
+/// Parses again, slower, to find the invalid field.
 fn explain<P: Params>(json: &str, error: &serde_json::Error) -> String {
     let mut reader = serde_json::Deserializer::from_str(json);
     match serde_path_to_error::deserialize::<_, P>(&mut reader) {
-        Err(found) if found.path().iter().next().is_some() => {
-            let field = found.path().to_string();
-            format!("`{field}`: {}", without_position(found.inner()))
+        Err(error) if error.path().iter().next().is_some() => {
+            let field = error.path().to_string();
+            format!("`{field}`: {}", without_position(error.inner()))
         }
         _ => without_position(error),
     }
 }
 
-/// Lines and columns say little about a message that a program wrote.
+/// Line and column are useless in messages that programs write.
 fn without_position(error: &serde_json::Error) -> String {
     let text = error.to_string();
     let position = format!(" at line {} column {}", error.line(), error.column());
     text.strip_suffix(&position).unwrap_or(&text).to_owned()
 }
 
-fn shortened(reason: String) -> String {
+fn truncated(reason: String) -> String {
     match reason.char_indices().nth(REASON_CHARS_MAX) {
         Some((end, _)) => format!("{}…", &reason[..end]),
         None => reason,

@@ -1,6 +1,6 @@
-//! `platform.request_action` and the approvals behind it (DESIGN §4).
+//! `platform.request_action` and its approvals (DESIGN §4).
 //!
-//! Invariant: an approval leaves `pending` once and for all; an action that was not allowed has no outcome.
+//! Invariant: an approval leaves `pending` once; an action that was not allowed has no outcome.
 
 use super::fields::or_default;
 use super::{Method, Params};
@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 /// Longest name of an action.
 pub const ACTION_BYTES_MAX: usize = 128;
 
-/// The parameters of `platform.request_action`. A refusal is `unauthorized` with `details.reason` `denied`,
+/// The parameters of `platform.request_action`. A denial is `unauthorized` with `details.reason` `denied`,
 /// `expired` or `not_granted`; an action that failed is `runtime_error`.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct RequestActionParams {
@@ -38,7 +38,7 @@ impl Params for RequestActionParams {
     }
 }
 
-/// The answer to `platform.request_action`.
+/// The result of `platform.request_action`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ActionOutcome {
     pub status: ActionStatus,
@@ -47,19 +47,19 @@ pub struct ActionOutcome {
     pub delivery_id: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub approval_id: Option<String>,
-    /// What the platform answered, if anything.
+    /// The platform's response, if any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub result: Option<Object>,
 }
 
-/// How far an allowed action came.
+/// The status of an allowed action.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ActionStatus {
     Done,
-    /// It will be carried out; the call did not wait for it.
+    /// It will be executed later.
     Queued,
-    /// It was sent, and whether it arrived is not known.
+    /// It was sent, but delivery is unconfirmed.
     Unknown,
 }
 
@@ -67,7 +67,7 @@ pub enum ActionStatus {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ApprovalView {
     pub approval_id: String,
-    /// To be sent back with the answer.
+    /// To be sent back with the decision.
     pub nonce: String,
     pub status: ApprovalStatus,
     pub action: String,
@@ -75,7 +75,7 @@ pub struct ApprovalView {
     pub target: Object,
     #[serde(default)]
     pub payload: Object,
-    /// What would be changed, as people call it. Absent for actions and in approvals of earlier versions.
+    /// What would be changed, in readable form. Missing for actions and in approvals of earlier versions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub subject: Option<ApprovalSubject>,
     pub agent: String,
@@ -83,7 +83,7 @@ pub struct ApprovalView {
     pub run_id: String,
     #[serde(default)]
     pub conversation_id: Option<String>,
-    /// On whose behalf the run is.
+    /// The actor that the run acts for.
     #[serde(default)]
     pub actor: Option<ActorContext>,
     /// RFC 3339, as are the next two.
@@ -97,31 +97,31 @@ pub struct ApprovalView {
     pub outcome: Option<ApprovalOutcome>,
 }
 
-/// What a call would change or hand over, as the host looked it up when it asked: with the reach of the actor
-/// of the run and nothing more.
+/// What a call would change or send, looked up by the host when it asked for approval, with the permissions of
+/// the run's actor.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ApprovalSubject {
-    /// The records that the call names.
+    /// The records that the call refers to.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub records: Vec<SubjectRecord>,
     /// The other inputs, each as one line of text.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub fields: Vec<SubjectField>,
-    /// How many records and inputs are left out because there are too many.
+    /// The number of omitted records and inputs.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub left_out: u64,
 }
 
-/// A record that a call names.
+/// A record that a call refers to.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct SubjectRecord {
     pub id: String,
-    /// Absent when the actor has no such record.
+    /// Missing if the actor has no such record.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub detail: Option<String>,
-    /// RFC 3339 with the record's own offset, as is the end.
+    /// RFC 3339 with the record's own offset, like `end_at`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub start_at: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -133,7 +133,7 @@ pub struct SubjectRecord {
 pub struct SubjectField {
     pub name: String,
     pub value: String,
-    /// The present value, where the call would overwrite one.
+    /// The current value, if the call would overwrite one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub before: Option<String>,
 }
@@ -142,7 +142,6 @@ fn is_zero(number: &u64) -> bool {
     *number == 0
 }
 
-/// Where an approval stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ApprovalStatus {
@@ -178,7 +177,7 @@ impl ApprovalStatus {
     }
 }
 
-/// What became of an action that was allowed.
+/// The outcome of an allowed action.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ApprovalOutcome {
     pub status: OutcomeStatus,
@@ -188,7 +187,6 @@ pub struct ApprovalOutcome {
     pub error: Option<String>,
 }
 
-/// How an allowed action ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum OutcomeStatus {

@@ -1,6 +1,6 @@
 //! `state.*`: small JSON values per scope (seed 003 §4.5).
 //!
-//! Invariant: a key has 1 to 256 bytes and no control characters; versions begin at 1, 0 means "not there".
+//! Invariant: a key has 1 to 256 bytes and no control characters; versions start at 1, 0 means missing.
 
 use super::fields::{check_optional, lifetime, optional_limit};
 use super::{Method, PAGE_LIMIT_MAX, Params};
@@ -24,7 +24,7 @@ impl Params for StateGetParams {
     }
 }
 
-/// The answer to `state.get`; a key that is not there has the value null and the version 0.
+/// The result of `state.get`; a missing key has the value null and the version 0.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct StateValue {
     #[serde(default)]
@@ -40,7 +40,7 @@ pub struct StateSetParams {
     pub key: String,
     /// Any JSON, null included; at most 256 KiB as text.
     pub value: Value,
-    /// Write only if the key still has this version; 0 means that it must not be there.
+    /// Write only if the key still has this version; 0: only if the key is missing.
     #[serde(
         default,
         deserialize_with = "crate::number::count",
@@ -48,7 +48,7 @@ pub struct StateSetParams {
     )]
     #[schemars(range(min = 0))]
     pub if_version: Option<i64>,
-    /// Forget the value after so many seconds, from 1 on.
+    /// Expires after this many seconds, at least 1.
     #[serde(default, deserialize_with = "lifetime", skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1))]
     pub ttl_s: Option<i64>,
@@ -62,7 +62,7 @@ impl Params for StateSetParams {
     }
 }
 
-/// The answer to `state.set`.
+/// The result of `state.set`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct StateWritten {
     pub version: i64,
@@ -91,23 +91,23 @@ impl Params for StateDeleteParams {
     }
 }
 
-/// The answer to `state.delete` and `storage.delete`.
+/// The result of `state.delete` and `storage.delete`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Deleted {
-    /// False when there was nothing.
+    /// False if the key was missing.
     pub deleted: bool,
 }
 
-/// The parameters of `state.list`, in the order of the keys.
+/// The parameters of `state.list`, ordered by key.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct StateListParams {
     pub scope: StateScope,
-    /// Only keys that begin so.
+    /// Only keys with this prefix.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub prefix: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cursor: Option<String>,
-    /// From 1 on; more than 200 is taken as 200.
+    /// At least 1, capped at 200.
     #[serde(
         default,
         deserialize_with = "optional_limit::<_, PAGE_LIMIT_MAX>",
@@ -125,7 +125,7 @@ impl Params for StateListParams {
     }
 }
 
-/// The answer to `state.list`.
+/// The result of `state.list`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct StatePage {
     pub items: Vec<StateEntry>,

@@ -1,6 +1,6 @@
-//! `steering.pull`: messages that came while the run was going on (DESIGN §4).
+//! `steering.pull`: messages that arrived during the run (DESIGN §4).
 //!
-//! Invariant: what was pulled is the run's to answer and is never given a run of its own.
+//! Invariant: the run that pulls a message must answer it; the message gets no run of its own.
 
 use super::fields::optional_limit;
 use super::{Method, PAGE_LIMIT_MAX, Params};
@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 /// The parameters of `steering.pull`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct SteeringPullParams {
-    /// From 1 on; more than 200 is taken as 200; all that wait when absent.
+    /// At least 1, capped at 200; default: all pending messages.
     #[serde(
         default,
         deserialize_with = "optional_limit::<_, PAGE_LIMIT_MAX>",
@@ -25,7 +25,7 @@ impl Params for SteeringPullParams {
     const METHOD: Method = Method::SteeringPull;
 }
 
-/// The answer to `steering.pull`, in the order in which the messages came.
+/// The result of `steering.pull`, in order of arrival.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SteeringItems {
     pub items: Vec<SteeringItem>,

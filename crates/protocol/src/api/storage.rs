@@ -1,6 +1,6 @@
 //! `storage.*`: blobs per area.
 //!
-//! Invariant: a key is a name in a table and never a path; bytes travel as base64.
+//! Invariant: a key is never a path; bytes are sent as base64.
 
 use super::fields::{check_base64, check_optional, optional_limit};
 use super::{Method, PAGE_LIMIT_MAX, Params};
@@ -26,10 +26,10 @@ impl Params for StorageGetParams {
     }
 }
 
-/// The answer to `storage.get`.
+/// The result of `storage.get`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct StorageValue {
-    /// Null when there is no such key.
+    /// Null if the key is missing.
     pub data_base64: Option<String>,
     #[serde(default)]
     pub size_bytes: u64,
@@ -53,7 +53,7 @@ impl Params for StorageSetParams {
     }
 }
 
-/// The answer to `storage.set`.
+/// The result of `storage.set`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct StorageWritten {
     pub size_bytes: u64,
@@ -74,16 +74,16 @@ impl Params for StorageDeleteParams {
     }
 }
 
-/// The parameters of `storage.list`, in the order of the keys.
+/// The parameters of `storage.list`, ordered by key.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct StorageListParams {
     pub area: StorageArea,
-    /// Only keys that begin so.
+    /// Only keys with this prefix.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub prefix: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cursor: Option<String>,
-    /// From 1 on; more than 200 is taken as 200.
+    /// At least 1, capped at 200.
     #[serde(
         default,
         deserialize_with = "optional_limit::<_, PAGE_LIMIT_MAX>",
@@ -101,7 +101,7 @@ impl Params for StorageListParams {
     }
 }
 
-/// The answer to `storage.list`.
+/// The result of `storage.list`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct StoragePage {
     pub items: Vec<StorageEntry>,
@@ -111,7 +111,7 @@ pub struct StoragePage {
     pub has_more: bool,
 }
 
-/// One blob of an area, without its bytes.
+/// A blob without its content.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct StorageEntry {
     pub key: String,
@@ -120,17 +120,17 @@ pub struct StorageEntry {
     pub updated_at: String,
 }
 
-/// A storage key: 1 to 512 bytes; `/` may divide it into parts, none of them empty, `.` or `..`; no `\`
-/// and no control characters.
+/// A storage key: 1 to 512 bytes; `/` separates parts, none of which is empty, `.` or `..`; no `\` and no
+/// control characters.
 pub fn check_storage_key(key: &str) -> Result<(), String> {
     if key.is_empty() || key.len() > STORAGE_KEY_BYTES_MAX {
         return Err(format!("`key` must have 1 to {STORAGE_KEY_BYTES_MAX} bytes"));
     }
     if key.contains(|c: char| c.is_control() || c == '\\') {
-        return Err("`key` has control characters or `\\`".to_owned());
+        return Err("`key` must not contain control characters or `\\`".to_owned());
     }
     match key.split('/').any(|part| matches!(part, "" | "." | "..")) {
-        true => Err("`key` has an empty part, `.` or `..` between its `/`".to_owned()),
+        true => Err("`key` must not have an empty part, `.` or `..`".to_owned()),
         false => Ok(()),
     }
 }

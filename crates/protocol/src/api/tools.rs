@@ -1,7 +1,7 @@
-//! `tools.*`: granted tools, looked up and called.
+//! `tools.*`: looking up and calling granted tools.
 //!
-//! Invariant: a tool is named as in `ctx.resources.tools`; one that failed answers with `error`, a refusal
-//! of the call itself is an API error.
+//! Invariant: a tool is identified as in `ctx.resources.tools`; a failed tool returns `error`, a rejected call is
+//! an API error.
 
 use super::fields::{check_name, check_query, fixed, limit, or_default};
 use super::{Method, Params, TOP_K_MAX};
@@ -10,7 +10,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// The parameters of `tools.get_detail`; the answer is a [`ToolResource`].
+/// The parameters of `tools.get_detail`; the result is a [`ToolResource`].
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ToolDetailParams {
     pub tool_name: String,
@@ -28,7 +28,7 @@ impl Params for ToolDetailParams {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ToolSearchParams {
     pub query: String,
-    /// From 1 on; more than 100 is taken as 100.
+    /// At least 1, capped at 100.
     #[serde(default = "fixed::<5>", deserialize_with = "limit::<_, 5, TOP_K_MAX>")]
     #[schemars(with = "Option<u32>", range(min = 1))]
     pub top_k: u32,
@@ -49,7 +49,7 @@ impl Params for ToolSearchParams {
     }
 }
 
-/// The answer to `tools.search`, best first.
+/// The result of `tools.search`, best first.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ToolSearchResult {
     pub items: Vec<ToolResource>,
@@ -62,15 +62,15 @@ pub struct ToolCallParams {
     #[serde(default, deserialize_with = "or_default")]
     #[schemars(with = "Option<Object>")]
     pub parameters: Object,
-    /// The model's own id of the call, for the record.
+    /// The model's id of the call, for the record.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tool_call_id: Option<String>,
-    /// On whose word the call is made, as the runner tells it: for the record. It widens nothing.
+    /// Who decided on the call, as reported by the runner; for the record only, it grants nothing.
     #[serde(default, skip_serializing_if = "ToolAuthority::is_agent")]
     pub authority: ToolAuthority,
 }
 
-/// Who decided on a call: the agent by itself, or a user by a command (seed 002 §1).
+/// Who decided on a call: the agent itself, or a user by command (seed 002 §1).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ToolAuthority {
@@ -108,7 +108,7 @@ impl Params for ToolCallParams {
     }
 }
 
-/// The answer to `tools.call`.
+/// The result of `tools.call`.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ToolCallResult {
     #[serde(default)]
@@ -116,7 +116,7 @@ pub struct ToolCallResult {
     /// The result as text, for the model.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub content: Option<String>,
-    /// What the tool says went wrong.
+    /// The tool's error.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<Value>,
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -1,33 +1,33 @@
-//! Reading one manifest from outside: what refuses it, and what is only worth a warning.
+//! Parses a manifest: errors and warnings.
 //!
-//! Invariant: the version is looked at first, so that a manifest of another major version is told apart
-//! from a broken one, whatever its shape.
+//! Invariant: the version is checked first, so that a manifest of another major version is distinguished from an
+//! invalid one, whatever its shape.
 
 use crate::{AgentRunnerManifest, RunnerId, is_compatible, object};
 use serde::Deserialize;
 
-/// Why a manifest is not offered. It hides itself, never the others of its plugin.
+/// Why a manifest is invalid. Only this manifest is skipped, not the others of its plugin.
 #[derive(Debug, thiserror::Error)]
 pub enum InvalidManifest {
     #[error("protocol version `{version}` is not supported, this host speaks `1`")]
     Version { version: String },
-    #[error("the manifest is not as the protocol says: {reason}")]
+    #[error("the manifest does not follow the protocol: {reason}")]
     Shape { reason: serde_json::Error },
     #[error("`name` is `{name}`, but the id `{id}` ends in `{}`", id.runner())]
     Name { id: RunnerId, name: String },
 }
 
-/// What loads, but does not do what its author may think.
+/// A valid manifest that may not do what its author expects.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ManifestWarning {
     #[error("`{field}` belongs to an older protocol and has no effect")]
     OlderField { field: String },
-    #[error("`{field}` is not a permission this host knows and grants nothing")]
+    #[error("`{field}` is an unknown permission and grants nothing")]
     UnknownPermission { field: String },
 }
 
 impl AgentRunnerManifest {
-    /// Reads one manifest of a `list_agent_runners` answer, given as JSON text.
+    /// Parses one manifest of a `list_agent_runners` result.
     pub fn parse(json: &str) -> Result<Self, InvalidManifest> {
         let shape = |reason| InvalidManifest::Shape { reason };
         #[derive(Deserialize)]
@@ -46,7 +46,7 @@ impl AgentRunnerManifest {
         Ok(manifest)
     }
 
-    /// Fields of older protocols and permissions unknown here, in a stable order.
+    /// Fields of older protocols and unknown permissions, in a stable order.
     pub fn warnings(&self) -> Vec<ManifestWarning> {
         let is_older = |field: &&String| {
             matches!(field.as_str(), "ownership" | "bootstrap") || field.starts_with("max_inline_")

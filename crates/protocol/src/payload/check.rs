@@ -1,6 +1,6 @@
-//! The checks that a payload's shape alone cannot make.
+//! Checks of payloads beyond their shape.
 //!
-//! Invariant: each answers with the reason in one sentence, or with nothing; none changes what it looks at.
+//! Invariant: a check returns the reason in one sentence, or `None`.
 
 use super::{
     ActionRequested, ArtifactCreated, Message, Payload, RUN_CODE_BYTES_MAX, RunFailed,
@@ -47,7 +47,7 @@ impl ArtifactCreated {
             return Some("`sha256` must have 64 hexadecimal digits".to_owned());
         }
         if self.content_base64.as_deref().is_some_and(|text| !is_base64(text)) {
-            return Some("`content_base64` is not base64".to_owned());
+            return Some("`content_base64` must be base64".to_owned());
         }
         None
     }
@@ -77,7 +77,7 @@ pub fn check_state_key(key: &str) -> Result<(), String> {
         return Err(format!("`key` must have 1 to {STATE_KEY_BYTES_MAX} bytes"));
     }
     if key.chars().any(char::is_control) {
-        return Err("`key` has control characters".to_owned());
+        return Err("`key` must not contain control characters".to_owned());
     }
     Ok(())
 }
@@ -95,6 +95,7 @@ impl RunFailed {
             return Some(format!("`code` must have 1 to {RUN_CODE_BYTES_MAX} bytes"));
         }
         let is_odd = |c: char| c.is_control() || c.is_whitespace();
-        code.contains(is_odd).then(|| "`code` has spaces or control characters".to_owned())
+        code.contains(is_odd)
+            .then(|| "`code` must not contain spaces or control characters".to_owned())
     }
 }

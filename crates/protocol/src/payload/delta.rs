@@ -1,7 +1,7 @@
-//! `message.delta` read without copying: the one payload that passes through the host 200,000 times a second.
+//! `message.delta` parsed without copying: the one payload that the host handles 200,000 times a second.
 //!
-//! Invariant: `DeltaRef::parse` accepts what `MessageDelta` accepts, as long as all of it can be
-//! read by others, and says when the data held more.
+//! Invariant: `DeltaRef::parse` accepts what `MessageDelta` accepts, if all of it is readable JSON, and reports
+//! additional fields.
 
 use crate::Role;
 use crate::payload::{InvalidPayload, MessageChunk, MessageDelta, Payload, check_readable};
@@ -10,13 +10,13 @@ use serde::de::{Deserialize, Deserializer, Error, IgnoredAny, MapAccess, Visitor
 use std::borrow::Cow;
 use std::fmt;
 
-/// The data of one `message.delta`, borrowed from its JSON text where no escape stands in the way.
+/// The data of one `message.delta`, borrowed from its JSON text unless it contains escapes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DeltaRef<'a> {
     pub role: Role,
     pub content: Cow<'a, str>,
     pub message_id: Option<Cow<'a, str>>,
-    /// The data has fields beyond `chunk.{role,content,message_id}`: they must be kept from the text.
+    /// There are fields beyond `chunk.{role,content,message_id}`, which must be kept from the text.
     pub has_more: bool,
 }
 

@@ -1,6 +1,6 @@
-//! The schemas of the host's API: methods, parameters, items, answers.
+//! The schemas of the runner API: methods, parameters, items, results.
 //!
-//! Invariant: every structure of `crate::api` that stands alone on a wire is here.
+//! Invariant: every top-level structure of `crate::api` is listed.
 
 use crate::api::artifacts::{
     ArtifactCreateParams, ArtifactIdParams, ArtifactRange, ArtifactStreamEnd, ArtifactStreamItem,

@@ -1,7 +1,6 @@
-//! Tools that a plugin offers: `list_tools` and `call_tool` (CONTRACT §3).
+//! Tools of a plugin: `list_tools` and `call_tool` (CONTRACT §3).
 //!
-//! Invariant: a tool that was read has a name that fits into a longer one, a schema that is an object, and a
-//! bounded size.
+//! Invariant: a parsed tool has a valid name, an object schema and a bounded size.
 
 use crate::{NESTING_MAX, Object, nesting, object};
 use schemars::JsonSchema;
@@ -9,15 +8,15 @@ use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
 use std::time::Duration;
 
-/// Tools of one plugin.
+/// Maximum number of tools per plugin.
 pub const TOOLS_MAX: usize = 500;
 pub const TOOL_NAME_BYTES_MAX: usize = 128;
-/// One tool as JSON, with its schemas and its description.
+/// One tool as JSON, including schemas and description.
 pub const TOOL_BYTES_MAX: usize = 64 * 1024;
 /// A day.
 pub const TOOL_TIMEOUT_S_MAX: u32 = 86_400;
 
-/// The answer to `list_tools`.
+/// The result of `list_tools`.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ListToolsResult {
     pub tools: Vec<PluginTool>,
@@ -26,13 +25,13 @@ pub struct ListToolsResult {
 /// A tool as its plugin describes it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct PluginTool {
-    /// Letters, digits, `_`, `.` and `-`; the host puts the runner's name and a dot before it.
+    /// Letters, digits, `_`, `.` and `-`; the host prepends the runner's name and a dot.
     #[schemars(length(min = 1, max = 128), regex(pattern = "^[A-Za-z0-9_.-]+$"))]
     pub name: String,
-    /// What it does, for a model.
+    /// Description for the model.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
-    /// JSON Schema of the parameters, of the type `object`.
+    /// JSON Schema of the parameters, of type `object`.
     pub input_schema: Object,
     /// JSON Schema of the result.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -40,16 +39,16 @@ pub struct PluginTool {
     #[serde(default, deserialize_with = "or_default")]
     #[schemars(with = "Option<ToolRisk>")]
     pub risk: ToolRisk,
-    /// Seconds that a call may take; the host's own limit where absent.
+    /// Timeout of a call in seconds; default: the host's own limit.
     #[serde(default, deserialize_with = "seconds", skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1, max = 86_400))]
     pub timeout_s: Option<u32>,
-    /// What we do not know, kept.
+    /// Unknown fields, preserved.
     #[serde(flatten)]
     pub extra: Object,
 }
 
-/// How much harm a call can do; the worst where a plugin does not say.
+/// The risk of a call; default: the highest.
 #[derive(
     Debug,
     Clone,
@@ -66,12 +65,12 @@ pub struct PluginTool {
 )]
 #[serde(rename_all = "snake_case")]
 pub enum ToolRisk {
-    /// It changes nothing.
+    /// Changes nothing.
     Read,
     Write,
-    /// What it changes cannot be brought back.
+    /// Its changes cannot be undone.
     Destructive,
-    /// It reaches people or systems outside.
+    /// Affects people or systems outside.
     #[default]
     External,
 }
@@ -94,10 +93,10 @@ impl ToolRisk {
     }
 }
 
-/// Why a tool is not offered. It hides itself, never the others of its plugin.
+/// Why a tool is invalid. Only this tool is skipped, not the others of its plugin.
 #[derive(Debug, thiserror::Error)]
 pub enum InvalidTool {
-    #[error("it has {bytes} bytes, at most {TOOL_BYTES_MAX} are taken")]
+    #[error("it has {bytes} bytes, at most {TOOL_BYTES_MAX} are allowed")]
     TooLarge { bytes: usize },
     #[error("it is nested deeper than {NESTING_MAX} levels")]
     TooDeep,
@@ -110,7 +109,7 @@ pub enum InvalidTool {
 }
 
 impl PluginTool {
-    /// Reads one tool of a `list_tools` answer, given as JSON text.
+    /// Parses one tool of a `list_tools` result.
     pub fn parse(json: &str) -> Result<Self, InvalidTool> {
         if json.len() > TOOL_BYTES_MAX {
             return Err(InvalidTool::TooLarge { bytes: json.len() });
@@ -134,7 +133,6 @@ impl PluginTool {
     }
 }
 
-/// Whether a plugin's tool may have this name.
 pub fn is_tool_name(name: &str) -> bool {
     let fits = |byte: u8| byte.is_ascii_alphanumeric() || b"_.-".contains(&byte);
     (1..=TOOL_NAME_BYTES_MAX).contains(&name.len()) && name.bytes().all(fits)
@@ -143,16 +141,16 @@ pub fn is_tool_name(name: &str) -> bool {
 /// The parameters of `call_tool`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct CallToolParams {
-    /// As the plugin named it.
+    /// The plugin's name of the tool.
     pub tool_name: String,
     #[serde(default, deserialize_with = "or_default")]
     #[schemars(with = "Option<Object>")]
     pub parameters: Object,
     pub tool_call_id: String,
-    /// The run on whose behalf it is called, for the record: it opens nothing.
+    /// The run that the call is made for; for the record, it grants nothing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub run_id: Option<String>,
-    /// Milliseconds that are left; then the host gives the call up.
+    /// Milliseconds until the host cancels the call.
     #[serde(
         default,
         deserialize_with = "crate::number::size",
@@ -161,21 +159,20 @@ pub struct CallToolParams {
     pub deadline_ms: Option<u64>,
 }
 
-/// The answer to `call_tool`. A call that the plugin does not take at all is answered by a JSON-RPC error.
+/// The result of `call_tool`. A call that the plugin rejects is a JSON-RPC error.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct CallToolResult {
     #[serde(default)]
     pub result: Value,
-    /// The result as text, for the model; the JSON text of `result` where absent.
+    /// The result as text, for the model; default: the JSON text of `result`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub content: Option<String>,
-    /// What the tool says went wrong, usually `{code, message}`.
+    /// The tool's error, usually `{code, message}`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<Value>,
 }
 
 impl CallToolResult {
-    /// Reads an answer, given as JSON text.
     pub fn parse(json: &str) -> serde_json::Result<Self> {
         object::from_str(json)
     }

@@ -1,4 +1,4 @@
-//! The methods by name, and how parameters that are wrong are answered.
+//! Method names, and errors of invalid parameters.
 
 use greenroom_protocol::api::artifacts::{ArtifactCreateParams, ReadRangeParams};
 use greenroom_protocol::api::history::{HistoryPageParams, HistorySearchParams};
@@ -28,7 +28,7 @@ fn there_are_28_methods_and_each_is_found_by_its_name() {
 }
 
 #[test]
-fn the_run_and_fields_of_newer_callers_are_passed_over() {
+fn run_id_and_unknown_fields_are_ignored() {
     let json = r#"{"run_id":"r1","scope":"actor","key":"k","mood":{"fine":true}}"#;
     let read = parse::<StateGetParams>(json).map(|params| params.key);
     assert_eq!(read, Ok("k".to_owned()));
@@ -54,7 +54,7 @@ fn an_error_names_the_field_and_an_unknown_scope_or_area() {
 }
 
 #[test]
-fn an_error_does_not_repeat_all_that_was_sent() {
+fn an_error_is_bounded() {
     let scope = "域".repeat(10_000);
     let error = refused::<StateGetParams>(&format!(r#"{{"scope":"{scope}","key":"k"}}"#));
     assert!(error.chars().count() <= 301 && error.ends_with('…'), "{error}");
@@ -69,7 +69,7 @@ fn wrong_parameters_are_an_invalid_argument() {
 }
 
 #[test]
-fn limits_below_their_range_are_errors_and_above_it_they_are_the_maximum() {
+fn limits_below_their_range_are_errors_and_above_it_are_capped() {
     let limit = |number: &str| {
         parse::<HistoryPageParams>(&format!(r#"{{"limit":{number}}}"#)).map(|p| p.limit).ok()
     };
@@ -119,7 +119,7 @@ fn a_value_may_be_null_but_not_missing_and_not_too_deep() {
 }
 
 #[test]
-fn names_and_keys_that_lead_elsewhere_are_refused() {
+fn names_and_keys_that_are_paths_are_rejected() {
     let key = |key: &str| {
         let json = serde_json::json!({ "area": "plugin", "key": key }).to_string();
         parse::<StorageGetParams>(&json).is_ok()
@@ -145,7 +145,7 @@ fn names_and_keys_that_lead_elsewhere_are_refused() {
 }
 
 #[test]
-fn a_moment_is_read_from_text_and_from_seconds() {
+fn a_time_is_parsed_from_text_and_from_seconds() {
     let read = |json: &str| serde_json::from_str::<Moment>(json).map(|moment| moment.unix_ms).ok();
     assert_eq!(read("1700000000"), Some(1_700_000_000_000));
     assert_eq!(read("1700000000.25"), Some(1_700_000_000_250));

@@ -1,6 +1,6 @@
-//! Reads and writes again the structures of the host's API, for the walk over the vectors.
+//! Parses and serializes the structures of the runner API, for the vectors.
 //!
-//! Invariant: parameters are read as a host reads them, with all checks.
+//! Invariant: parameters are parsed as by the host, with all checks.
 
 use crate::vectors::{reread_as, write};
 use greenroom_protocol::api::{self, Params, parse};

@@ -1,4 +1,4 @@
-//! The borrowed delta against the owned one: same verdict, same values.
+//! The borrowed delta parses like the owned one.
 
 use greenroom_protocol::payload::{DeltaRef, MessageDelta, Payload};
 use greenroom_protocol::result::kind;
@@ -17,7 +17,7 @@ fn plain_text_is_borrowed_and_escapes_are_resolved() {
 }
 
 #[test]
-fn more_than_the_known_fields_is_noticed_at_both_levels() {
+fn additional_fields_are_reported_at_both_levels() {
     for (data, has_more) in [
         (r#"{"chunk":{"content":"a"}}"#, false),
         (r#"{"chunk":{"content":"a","message_id":null}}"#, false),
@@ -29,7 +29,7 @@ fn more_than_the_known_fields_is_noticed_at_both_levels() {
 }
 
 #[test]
-fn what_the_owned_delta_refuses_the_borrowed_one_refuses() {
+fn the_borrowed_delta_rejects_what_the_owned_one_rejects() {
     for data in [
         "",
         "{}",
@@ -56,7 +56,7 @@ fn what_the_owned_delta_refuses_the_borrowed_one_refuses() {
 
 proptest! {
     #[test]
-    fn both_read_the_same(content in any::<String>(), id in any::<Option<String>>(), role in 0..5usize) {
+    fn both_parse_the_same(content in any::<String>(), id in any::<Option<String>>(), role in 0..5usize) {
         let role = ["system", "user", "assistant", "tool", "robot"][role];
         let data = serde_json::json!({"chunk": {"role": role, "content": content, "message_id": id}});
         let data = data.to_string();

@@ -1,4 +1,4 @@
-//! Every code that outsiders see has its page in `docs/errors/`, and the index names it.
+//! Every public error code has a page in `docs/errors/`, and the index lists it.
 
 use greenroom_protocol::ErrorCode;
 use greenroom_protocol::error::run_code;

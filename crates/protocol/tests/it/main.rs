@@ -1,4 +1,4 @@
-//! The contract, tested from outside: golden vectors, schemas, properties, and the pages behind each code.
+//! The contract: golden vectors, schemas, properties, and error pages.
 
 mod api;
 mod api_vectors;

@@ -1,4 +1,4 @@
-//! Discovery: versions, warnings, and why a manifest is not offered.
+//! Discovery: versions, warnings and errors of manifests.
 
 use greenroom_protocol::{
     AgentRunnerManifest, I18nObject, InvalidManifest, ManifestWarning, RunnerId, is_compatible,
@@ -60,7 +60,7 @@ fn older_fields_and_unknown_permissions_are_warned_about() {
 }
 
 #[test]
-fn a_manifest_of_today_has_no_warnings() {
+fn a_current_manifest_has_no_warnings() {
     let json = r#"{"id":"plugin:acme/helper/default","name":"default","label":"x"}"#;
     assert_eq!(AgentRunnerManifest::parse(json).expect("it is valid").warnings(), []);
 }
@@ -74,7 +74,7 @@ fn a_runner_id_knows_its_plugin_and_its_runner() {
 }
 
 #[test]
-fn a_text_is_given_in_the_language_asked_for_else_in_english_else_in_any() {
+fn a_text_falls_back_to_english_and_then_to_any_language() {
     let texts: I18nObject =
         serde_json::from_str(r#"{"en_US":"Helper","zh_Hans":"助手","ja_JP":null}"#).expect("texts");
     assert_eq!(texts.text("zh_Hans"), "助手");

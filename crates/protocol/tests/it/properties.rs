@@ -1,4 +1,4 @@
-//! Nothing from outside makes a parser panic, and what is read and written is read again as the same.
+//! No input makes a parser panic, and values survive a round trip.
 
 use greenroom_protocol::payload::Payload;
 use greenroom_protocol::result::kind;
@@ -7,7 +7,7 @@ use greenroom_protocol::{AgentRunnerManifest, DeltaRef, NewEvent, RawResult, Run
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
 
-/// Any JSON, with the protocol's own words more often than chance would give them.
+/// Any JSON, with the protocol's own words more often than by chance.
 fn any_json() -> impl Strategy<Value = Value> {
     let leaf = prop_oneof![
         Just(Value::Null),
@@ -84,7 +84,7 @@ proptest! {
     }
 
     #[test]
-    fn a_runner_id_that_parses_is_its_own_text(text in "plugin:[a-zA-Z0-9._/-]{0,40}|\\PC{0,40}") {
+    fn a_parsed_runner_id_is_unchanged(text in "plugin:[a-zA-Z0-9._/-]{0,40}|\\PC{0,40}") {
         if let Ok(id) = RunnerId::parse(&text) {
             prop_assert_eq!(id.as_str(), text.as_str());
             prop_assert_eq!(format!("plugin:{}/{}", id.plugin(), id.runner()), text);
@@ -93,7 +93,7 @@ proptest! {
     }
 
     #[test]
-    fn an_event_that_is_read_is_written_as_the_same(
+    fn events_survive_a_round_trip(
         text in any::<Option<String>>(), data in any_json(), field in any_key(), time in any::<Option<i32>>(),
     ) {
         let event = json!({"event_type": "message.received", "event_time": time, "data": {"x": data},
@@ -104,7 +104,7 @@ proptest! {
     }
 
     #[test]
-    fn a_manifest_keeps_what_it_does_not_know(value in any_json(), field in any_key()) {
+    fn a_manifest_preserves_unknown_fields(value in any_json(), field in any_key()) {
         let field = format!("x_{field}");
         let manifest = json!({"id": "plugin:a/b/c", "name": "c", "label": "C", (field.clone()): value,
             "capabilities": {(field.clone()): value}, "context": {(field.clone()): value}});

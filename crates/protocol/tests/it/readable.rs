@@ -1,4 +1,4 @@
-//! What is kept as text must be readable by everybody who is handed it later.
+//! Stored text must be readable by every later reader.
 
 use greenroom_protocol::result::kind;
 use greenroom_protocol::{InvalidEvent, NESTING_MAX, NewEvent, Payload};
@@ -8,7 +8,7 @@ fn nested(levels: usize) -> String {
 }
 
 #[test]
-fn unreadable_text_is_refused_even_in_fields_nobody_knows() {
+fn unreadable_text_is_rejected_even_in_unknown_fields() {
     let too_deep = nested(100_000);
     for odd in ["\"\\ud800\"", "1e999", "-1e999", too_deep.as_str()] {
         for (kind, data) in [
@@ -55,7 +55,7 @@ fn brackets_inside_strings_do_not_count() {
 }
 
 #[test]
-fn tool_telemetry_of_another_shape_is_kept_but_not_acted_on() {
+fn tool_telemetry_of_another_shape_is_unknown() {
     for data in [r#"{}"#, r#"{"tool_call_id":7}"#, r#"{"name":"add"}"#] {
         let payload = Payload::parse(kind::TOOL_CALL_STARTED, Some(data)).ok();
         assert_eq!(payload, Some(Payload::Unknown), "{data}");
@@ -64,13 +64,13 @@ fn tool_telemetry_of_another_shape_is_kept_but_not_acted_on() {
 }
 
 #[test]
-fn absent_data_is_an_empty_object() {
+fn missing_data_is_an_empty_object() {
     assert!(matches!(Payload::parse(kind::RUN_COMPLETED, None), Ok(Payload::RunCompleted(_))));
     assert!(Payload::parse(kind::MESSAGE_COMPLETED, None).is_err());
 }
 
 #[test]
-fn a_type_is_one_word_and_never_one_of_the_hosts_own() {
+fn a_type_is_one_word_and_not_reserved() {
     let endless = "x".repeat(129);
     for kind in ["", "a b", "a\ndata: {}", "a\u{85}b", "run.restarted", endless.as_str()] {
         assert!(Payload::parse(kind, None).is_err(), "{kind:?}");

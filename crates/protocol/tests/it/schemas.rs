@@ -1,4 +1,4 @@
-//! `docs/schema/` holds what the types say, no more and no less.
+//! `docs/schema/` matches the types.
 
 use greenroom_protocol::schema;
 use serde_json::Value;

@@ -1,5 +1,5 @@
-//! Walks `vectors/`: valid values are read, written again and validated against their schema; invalid ones
-//! are refused.
+//! Checks `vectors/`: valid values are parsed, serialized and validated against their schema; invalid ones are
+//! rejected.
 //!
 //! Invariant: a structure that has a schema has at least one valid vector.
 
@@ -24,7 +24,7 @@ struct Vector {
 }
 
 #[test]
-fn valid_vectors_are_read_and_written_as_expected() {
+fn valid_vectors_survive_a_round_trip() {
     for (path, vector) in vectors("valid") {
         let written = reread(&vector.r#type, &vector.value)
             .unwrap_or_else(|error| panic!("{}: {error}", path.display()));
@@ -36,7 +36,7 @@ fn valid_vectors_are_read_and_written_as_expected() {
 }
 
 #[test]
-fn invalid_vectors_are_refused() {
+fn invalid_vectors_are_rejected() {
     for (path, vector) in vectors("invalid") {
         assert!(vector.expect.is_none(), "{}: nothing comes out of it", path.display());
         if let Ok(written) = reread(&vector.r#type, &vector.value) {
@@ -74,7 +74,7 @@ fn every_schema_has_a_valid_vector() {
     assert_eq!(missing, Vec::<&str>::new());
 }
 
-/// What comes out when a value is read as `name` with all its checks and written again.
+/// A value parsed as `name` with all checks and serialized again.
 fn reread(name: &str, value: &Value) -> Result<Value, String> {
     let text = value.to_string();
     match name {
@@ -149,7 +149,7 @@ pub(crate) fn write<T: Serialize>(value: &T) -> Value {
 
 fn vectors(folder: &str) -> Vec<(PathBuf, Vector)> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("vectors").join(folder);
-    let mut found = Vec::new();
+    let mut vectors = Vec::new();
     for types in fs::read_dir(&root).expect("the folder of vectors exists") {
         let types = types.expect("the folder can be listed").path();
         for case in fs::read_dir(&types).expect("a folder per type") {
@@ -158,9 +158,9 @@ fn vectors(folder: &str) -> Vec<(PathBuf, Vector)> {
             let vector: Vector = serde_json::from_str(&text)
                 .unwrap_or_else(|error| panic!("{}: {error}", path.display()));
             assert!(types.ends_with(&vector.r#type), "{}: lies elsewhere", path.display());
-            found.push((path, vector));
+            vectors.push((path, vector));
         }
     }
-    assert!(found.len() > 60, "{folder}: only {} vectors", found.len());
-    found
+    assert!(vectors.len() > 60, "{folder}: only {} vectors", vectors.len());
+    vectors
 }

@@ -18,7 +18,7 @@ fn the_method_and_its_parameters_are_borrowed() {
 }
 
 #[test]
-fn a_null_result_is_an_answer_and_a_missing_one_is_not() {
+fn a_null_result_is_a_response_and_a_missing_one_is_not() {
     assert_eq!(read(r#"{"id":1,"result":null}"#).result.map(|raw| raw.get()), Some("null"));
     assert!(read(r#"{"id":1}"#).result.is_none());
 }
@@ -33,7 +33,7 @@ fn ids_are_numbers_or_texts() {
 }
 
 #[test]
-fn a_refusal_carries_the_whole_api_error() {
+fn an_rpc_error_contains_the_whole_api_error() {
     let refusal =
         AgentAPIError::new(ErrorCode::RateLimited, "too fast").detail("retry_after_ms", 5);
     let error = RpcError::from(refusal.clone());
@@ -45,7 +45,7 @@ fn a_refusal_carries_the_whole_api_error() {
 }
 
 #[test]
-fn a_raw_result_refuses_numbers_that_are_no_sequence() {
+fn a_raw_result_rejects_invalid_sequence_numbers() {
     let read = |sequence: &str| {
         let json = format!(r#"{{"run_id":"r","type":"t","sequence":{sequence}}}"#);
         RawResult::parse(&json).map(|result| result.sequence)

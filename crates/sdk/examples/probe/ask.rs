@@ -1,4 +1,4 @@
-//! One call of each method, with fixed arguments; what came back is told as JSON.
+//! One call of each method, with fixed arguments; the result is sent as JSON.
 
 use greenroom_sdk::{
     ArtifactOptions, CountTokensParams, Direction, EventPageParams, HistoryFilters,
@@ -11,7 +11,7 @@ use greenroom_sdk::{
 pub(crate) async fn ask(ctx: &RunCtx) -> Result<(), RunFailure> {
     let name = ctx.config("method").and_then(Value::as_str).unwrap_or_default();
     let method = Method::parse(name).ok_or_else(|| RunFailure::error("no such method"))?;
-    let told = match method.as_str().split_once('.').map(|(family, _)| family) {
+    let to_json = match method.as_str().split_once('.').map(|(family, _)| family) {
         Some("models") => models(ctx, method).await?,
         Some("tools" | "knowledge") => tools(ctx, method).await?,
         Some("history" | "events") => facts(ctx, method).await?,
@@ -19,14 +19,14 @@ pub(crate) async fn ask(ctx: &RunCtx) -> Result<(), RunFailure> {
         Some("state" | "storage") => kept(ctx, method).await?,
         _ => others(ctx, method).await?,
     };
-    ctx.message(told.to_string()).await
+    ctx.message(to_json.to_string()).await
 }
 
 fn object(value: Value) -> Object {
     value.as_object().cloned().unwrap_or_default()
 }
 
-fn told(value: impl serde::Serialize) -> Result<Value, RunFailure> {
+fn to_json(value: impl serde::Serialize) -> Result<Value, RunFailure> {
     Ok(serde_json::to_value(value)?)
 }
 
@@ -35,7 +35,7 @@ async fn models(ctx: &RunCtx, method: Method) -> Result<Value, RunFailure> {
     let messages = vec![ModelMessage::text(Role::User, "hi")];
     let invoke = ModelInvokeParams::new("m", messages.clone());
     match method {
-        Method::ModelsInvoke => told(models.invoke(invoke).await?),
+        Method::ModelsInvoke => to_json(models.invoke(invoke).await?),
         Method::ModelsStream => {
             let mut stream = models.stream(invoke).await?;
             let mut items = Vec::new();
@@ -48,36 +48,36 @@ async fn models(ctx: &RunCtx, method: Method) -> Result<Value, RunFailure> {
             let documents = vec!["a".to_owned(), "b".to_owned()];
             let (model_id, query) = ("m".to_owned(), "q".to_owned());
             let params = ModelRerankParams { model_id, query, documents, top_k: Some(1) };
-            told(models.rerank(params).await?)
+            to_json(models.rerank(params).await?)
         }
-        Method::ModelsEmbed => told(models.embed("m", vec!["a".to_owned()]).await?),
+        Method::ModelsEmbed => to_json(models.embed("m", vec!["a".to_owned()]).await?),
         _ => {
             let text = Some("hi".to_owned());
             let params = CountTokensParams { model_id: "m".to_owned(), messages: None, text };
-            told(models.count_tokens(params).await?)
+            to_json(models.count_tokens(params).await?)
         }
     }
 }
 
 async fn tools(ctx: &RunCtx, method: Method) -> Result<Value, RunFailure> {
     match method {
-        Method::ToolsGetDetail => told(ctx.tools().get_detail("t").await?),
+        Method::ToolsGetDetail => to_json(ctx.tools().get_detail("t").await?),
         Method::ToolsSearch => {
             let params = ToolSearchParams { top_k: 2, ..ToolSearchParams::new("sum") };
-            told(ctx.tools().search_with(params).await?)
+            to_json(ctx.tools().search_with(params).await?)
         }
         Method::ToolsCall => {
             let call = ToolCallParams {
                 tool_call_id: Some("c1".to_owned()),
                 ..ToolCallParams::new("t", object(json!({ "a": 1 })))
             };
-            told(ctx.tools().call_with(call).await?)
+            to_json(ctx.tools().call_with(call).await?)
         }
-        Method::KnowledgeList => told(ctx.knowledge().list().await?),
+        Method::KnowledgeList => to_json(ctx.knowledge().list().await?),
         _ => {
             let params =
                 KnowledgeRetrieveParams { top_k: 3, ..KnowledgeRetrieveParams::new("k", "年假") };
-            told(ctx.knowledge().retrieve_with(params).await?)
+            to_json(ctx.knowledge().retrieve_with(params).await?)
         }
     }
 }
@@ -92,7 +92,7 @@ async fn facts(ctx: &RunCtx, method: Method) -> Result<Value, RunFailure> {
                 include_artifacts: true,
                 ..Default::default()
             };
-            told(ctx.history().page(params).await?)
+            to_json(ctx.history().page(params).await?)
         }
         Method::HistorySearch => {
             let filters = HistoryFilters {
@@ -101,12 +101,12 @@ async fn facts(ctx: &RunCtx, method: Method) -> Result<Value, RunFailure> {
                 ..Default::default()
             };
             let params = HistorySearchParams { filters, ..HistorySearchParams::new("数据库") };
-            told(ctx.history().search_with(params).await?)
+            to_json(ctx.history().search_with(params).await?)
         }
-        Method::EventsGet => told(ctx.events().get("e1").await?),
+        Method::EventsGet => to_json(ctx.events().get("e1").await?),
         _ => {
             let event_types = vec!["tool.call.completed".to_owned()];
-            told(ctx.events().page(EventPageParams { event_types, ..Default::default() }).await?)
+            to_json(ctx.events().page(EventPageParams { event_types, ..Default::default() }).await?)
         }
     }
 }
@@ -114,7 +114,7 @@ async fn facts(ctx: &RunCtx, method: Method) -> Result<Value, RunFailure> {
 async fn artifacts(ctx: &RunCtx, method: Method) -> Result<Value, RunFailure> {
     let artifacts = ctx.artifacts();
     match method {
-        Method::ArtifactsMetadata => told(artifacts.metadata("a1").await?),
+        Method::ArtifactsMetadata => to_json(artifacts.metadata("a1").await?),
         Method::ArtifactsReadRange => {
             let range = artifacts.read_range("a1", 5, 100).await?;
             let text = String::from_utf8_lossy(&range.bytes).into_owned();
@@ -135,7 +135,7 @@ async fn artifacts(ctx: &RunCtx, method: Method) -> Result<Value, RunFailure> {
                 expires_in_s: Some(60),
                 ..Default::default()
             };
-            told(artifacts.create(b"hello", options).await?)
+            to_json(artifacts.create(b"hello", options).await?)
         }
     }
 }
@@ -145,34 +145,34 @@ async fn kept(ctx: &RunCtx, method: Method) -> Result<Value, RunFailure> {
     let (storage, area) = (ctx.storage(), StorageArea::Plugin);
     let (prefix, cursor, limit) = (Some("k".to_owned()), Some("cur".to_owned()), Some(2));
     match method {
-        Method::StateGet => told(state.get(scope, "k").await?),
+        Method::StateGet => to_json(state.get(scope, "k").await?),
         Method::StateSet => {
             let options = SetOptions { if_version: Some(0), ttl_s: Some(60) };
-            told(state.set_with(scope, "k", json!({ "n": 1 }), options).await?)
+            to_json(state.set_with(scope, "k", json!({ "n": 1 }), options).await?)
         }
         Method::StateDelete => {
             let params = StateDeleteParams { scope, key: "k".to_owned(), if_version: Some(3) };
-            told(state.delete_with(params).await?)
+            to_json(state.delete_with(params).await?)
         }
         Method::StateList => {
-            told(state.list_with(StateListParams { scope, prefix, cursor, limit }).await?)
+            to_json(state.list_with(StateListParams { scope, prefix, cursor, limit }).await?)
         }
-        Method::StorageGet => told(storage.get(area, "k").await?),
-        Method::StorageSet => told(storage.set(area, "k/1", b"hello").await?),
-        Method::StorageDelete => told(storage.delete(area, "k").await?),
-        _ => told(storage.list_with(StorageListParams { area, prefix, cursor, limit }).await?),
+        Method::StorageGet => to_json(storage.get(area, "k").await?),
+        Method::StorageSet => to_json(storage.set(area, "k/1", b"hello").await?),
+        Method::StorageDelete => to_json(storage.delete(area, "k").await?),
+        _ => to_json(storage.list_with(StorageListParams { area, prefix, cursor, limit }).await?),
     }
 }
 
 async fn others(ctx: &RunCtx, method: Method) -> Result<Value, RunFailure> {
     match method {
         Method::SteeringPull => {
-            told(ctx.steering().pull_with(SteeringPullParams { limit: Some(7) }).await?)
+            to_json(ctx.steering().pull_with(SteeringPullParams { limit: Some(7) }).await?)
         }
         _ => {
             let target = object(json!({ "message_id": "m1" }));
             let payload = object(json!({ "emoji": "👍" }));
-            told(ctx.platform().request_action("message.react", target, payload).await?)
+            to_json(ctx.platform().request_action("message.react", target, payload).await?)
         }
     }
 }

@@ -1,4 +1,4 @@
-//! A runner that does what its config says under `do`: what the tests of the SDK speak to.
+//! A runner that does what its config requests under `do`: for the tests of the SDK.
 
 mod ask;
 mod tools;

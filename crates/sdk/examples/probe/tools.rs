@@ -1,4 +1,4 @@
-//! The probe's tools: one for each way a call can go.
+//! The probe's tools: one for each outcome of a call.
 
 use greenroom_sdk::{NoInput, Plugin, Tool, ToolCtx, ToolError, ToolOutput, ToolRisk};
 use schemars::JsonSchema;

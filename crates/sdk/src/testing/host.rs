@@ -1,7 +1,7 @@
-//! The host's side of one run: what it tells the runner, and how it answers its calls.
+//! The host's side of one run: the context, and responses to calls.
 //!
-//! Invariant: a method without an answer is refused with `unauthorized`, as a host refuses what was not
-//! granted; a method with one is announced in `ctx.context.available_apis`.
+//! Invariant: a method without a response is rejected with `unauthorized`, like an ungranted method; a method with one
+//! is enabled in `ctx.context.available_apis`.
 
 use super::context;
 use crate::plugin::CheckedPlugin;
@@ -18,7 +18,7 @@ const PIPE_BYTES: usize = 64 * 1024;
 /// The id of our own `run_agent`.
 const RUN_REQUEST: i64 = 1;
 
-/// A host that answers as it was told.
+/// A host with prepared responses.
 ///
 /// ```
 /// # use greenroom_sdk::{Manifest, Plugin, RunCtx, RunFailure, Runner};
@@ -56,22 +56,21 @@ type Edit = Box<dyn FnOnce(&mut Value) + Send>;
 #[derive(Debug, Clone, PartialEq)]
 pub struct Request {
     pub method: String,
-    /// As they came, `run_id` included.
+    /// Including `run_id`.
     pub params: Value,
 }
 
-/// What a run did.
+/// The outcome of a run.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Ran {
-    /// The results in order.
     pub results: Vec<AgentRunResult>,
-    /// The calls in the order in which they came.
+    /// The calls in order.
     pub requests: Vec<Request>,
-    /// How many calls the run gave up with `request.cancel`.
+    /// How many calls the run cancelled with `request.cancel`.
     pub given_up: usize,
 }
 
-/// How a call is answered.
+/// The response to a call.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Reply {
     items: Vec<Value>,
@@ -80,22 +79,22 @@ pub struct Reply {
 }
 
 impl Reply {
-    /// With a result.
+    /// A result.
     pub fn ok(result: Value) -> Self {
         Self { items: Vec::new(), answer: Some(Ok(result)) }
     }
 
-    /// With a refusal.
+    /// An error.
     pub fn refused(error: AgentAPIError) -> Self {
         Self { items: Vec::new(), answer: Some(Err(error)) }
     }
 
-    /// Never.
+    /// No response.
     pub fn none() -> Self {
         Self { items: Vec::new(), answer: None }
     }
 
-    /// With these `stream.item`s first.
+    /// Sends these `stream.item`s first.
     pub fn after(mut self, items: impl IntoIterator<Item = Value>) -> Self {
         self.items.extend(items);
         self
@@ -113,7 +112,7 @@ impl Host {
         self
     }
 
-    /// Answers a method; `answer` gets the parameters of each call.
+    /// Responds to a method; `answer` gets the parameters of each call.
     pub fn on(
         mut self,
         method: Method,
@@ -123,7 +122,7 @@ impl Host {
         self
     }
 
-    /// Changes the run context before the run begins, such as `resources` or `runtime`.
+    /// Changes the run context before the run starts, such as `resources` or `runtime`.
     pub fn context(mut self, edit: impl FnOnce(&mut Value) + Send + 'static) -> Self {
         self.edits.push(Box::new(edit));
         self
@@ -136,7 +135,7 @@ impl Host {
         let (host, runner) = tokio::io::duplex(PIPE_BYTES);
         let (reader, writer) = tokio::io::split(runner);
         let serving = lines::serve(plugin, BufReader::new(reader), writer);
-        let (_, ran) = tokio::try_join!(serving, self.talk(host, request))?;
+        let (_, ran) = tokio::try_join!(serving, self.exchange(host, request))?;
         Ok(ran)
     }
 
@@ -160,9 +159,9 @@ impl Host {
         }))
     }
 
-    async fn talk(mut self, host: DuplexStream, request: Value) -> io::Result<Ran> {
+    async fn exchange(mut self, host: DuplexStream, request: Value) -> io::Result<Ran> {
         let (reader, mut writer) = tokio::io::split(host);
-        say(&mut writer, &request).await?;
+        send(&mut writer, &request).await?;
         let mut ran = Ran { results: Vec::new(), requests: Vec::new(), given_up: 0 };
         let mut lines = BufReader::new(reader).lines();
         while let Some(line) = lines.next_line().await? {
@@ -198,21 +197,21 @@ impl Host {
         for item in reply.items {
             let params = json!({ "request_id": id, "item": item });
             let method = method::STREAM_ITEM;
-            say(writer, &json!({ "jsonrpc": "2.0", "method": method, "params": params })).await?;
+            send(writer, &json!({ "jsonrpc": "2.0", "method": method, "params": params })).await?;
         }
         match reply.answer {
             Some(Ok(result)) => {
-                say(writer, &json!({ "jsonrpc": "2.0", "id": id, "result": result })).await
+                send(writer, &json!({ "jsonrpc": "2.0", "id": id, "result": result })).await
             }
             Some(Err(error)) => {
                 let error = RpcError::from(error);
-                say(writer, &json!({ "jsonrpc": "2.0", "id": id, "error": error })).await
+                send(writer, &json!({ "jsonrpc": "2.0", "id": id, "error": error })).await
             }
             None => Ok(()),
         }
     }
 }
 
-async fn say(writer: &mut WriteHalf<DuplexStream>, message: &Value) -> io::Result<()> {
+async fn send(writer: &mut WriteHalf<DuplexStream>, message: &Value) -> io::Result<()> {
     writer.write_all(format!("{message}\n").as_bytes()).await
 }

@@ -9,8 +9,8 @@ use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
 
 const PIPE_BYTES: usize = 64 * 1024;
 
-/// Calls a tool of a plugin once. A tool that fails answers with `error`; one that is not there, and
-/// parameters that are not an object, are refused.
+/// Calls a tool of a plugin once. A failing tool returns `error`; an unknown tool, or parameters that are not an
+/// object, are rejected.
 pub async fn call_tool(
     plugin: Plugin,
     tool_name: &str,
@@ -24,7 +24,7 @@ pub async fn call_tool(
         json!({ "tool_name": tool_name, "parameters": parameters, "tool_call_id": "call-1" });
     let request =
         json!({ "jsonrpc": "2.0", "id": 1, "method": method::CALL_TOOL, "params": params });
-    let asking = async {
+    let call = async {
         let (reader, mut writer) = tokio::io::split(host);
         writer.write_all(format!("{request}\n").as_bytes()).await?;
         let mut line = String::new();
@@ -32,17 +32,17 @@ pub async fn call_tool(
         writer.shutdown().await?;
         read(&line)
     };
-    let (_, answer) = tokio::try_join!(serving, asking)?;
-    Ok(answer)
+    let (_, result) = tokio::try_join!(serving, call)?;
+    Ok(result)
 }
 
 fn read(line: &str) -> io::Result<CallToolResult> {
-    let answer = Incoming::parse(line)?;
-    match (answer.id, answer.result, answer.error) {
+    let response = Incoming::parse(line)?;
+    match (response.id, response.result, response.error) {
         (Some(RequestId::Number(1)), Some(result), None) => {
             Ok(CallToolResult::parse(result.get())?)
         }
         (_, _, Some(error)) => Err(io::Error::other(error.message)),
-        _ => Err(io::Error::other("the plugin answered something else")),
+        _ => Err(io::Error::other("unexpected response from the plugin")),
     }
 }

@@ -1,11 +1,11 @@
-//! Every method of the API: the call as it stands on the wire, and what the run gets back.
+//! Every API method: the call on the wire, and the result.
 
 use crate::calls::{answer, expect_call};
 use crate::process::{Process, completed, failed, message, run_agent};
 use greenroom_sdk::Method;
 use serde_json::{Value, json};
 
-/// Lets the probe make one call and answers it; returns what the run told.
+/// Makes the probe send one call and responds; returns the probe's result.
 fn round(method: Method, params: Value, result: Value) -> Value {
     let mut runner = Process::probe();
     runner.send(run_agent(1, "r1", "", json!({ "do": "ask", "method": method.as_str() })));
@@ -22,8 +22,8 @@ fn round(method: Method, params: Value, result: Value) -> Value {
 
 #[track_caller]
 fn same(method: Method, params: Value, result: Value) {
-    let told = round(method, params, result.clone());
-    assert_eq!(told, result, "{method}");
+    let result_seen = round(method, params, result.clone());
+    assert_eq!(result_seen, result, "{method}");
 }
 
 #[test]
@@ -44,8 +44,8 @@ fn history_and_events_are_read() {
     hit["highlights"] = json!([{ "start": 0, "end": 3 }]);
     let filters = json!({ "roles": ["user"], "after": 1_700_000_000 });
     let params = json!({ "query": "数据库", "filters": filters, "top_k": 10 });
-    let told = round(Method::HistorySearch, params, json!({ "items": [hit] }));
-    assert_eq!(told, json!([hit]));
+    let result_seen = round(Method::HistorySearch, params, json!({ "items": [hit] }));
+    assert_eq!(result_seen, json!([hit]));
 
     let event = json!({
         "event_id": "e1", "source": "api", "event_type": "message.received",
@@ -72,12 +72,12 @@ fn artifacts_are_described_read_and_created() {
     let range = json!({
         "data_base64": "aGVsbG8=", "offset": 5, "length": 5, "size_bytes": 10, "eof": true,
     });
-    let told = round(
+    let result_seen = round(
         Method::ArtifactsReadRange,
         json!({ "artifact_id": "a1", "offset": 5, "length": 100 }),
         range,
     );
-    assert_eq!(told, json!({ "text": "hello", "offset": 5, "eof": true }));
+    assert_eq!(result_seen, json!({ "text": "hello", "offset": 5, "eof": true }));
     same(
         Method::ArtifactsCreate,
         json!({
@@ -95,18 +95,18 @@ fn state_and_storage_are_kept() {
         json!({ "scope": "actor", "key": "k" }),
         json!({ "value": { "n": 1 }, "version": 3 }),
     );
-    let told = round(
+    let result_seen = round(
         Method::StateSet,
         json!({ "scope": "actor", "key": "k", "value": { "n": 1 }, "if_version": 0, "ttl_s": 60 }),
         json!({ "version": 4 }),
     );
-    assert_eq!(told, json!(4));
-    let told = round(
+    assert_eq!(result_seen, json!(4));
+    let result_seen = round(
         Method::StateDelete,
         json!({ "scope": "actor", "key": "k", "if_version": 3 }),
         json!({ "deleted": false }),
     );
-    assert_eq!(told, json!(false));
+    assert_eq!(result_seen, json!(false));
     same(
         Method::StateList,
         json!({ "scope": "actor", "prefix": "k", "cursor": "cur", "limit": 2 }),
@@ -145,8 +145,9 @@ fn actions_are_requested_and_messages_pulled() {
         "thread_id": null, "actor": null, "input": input, "data": {},
         "created_at": "2026-01-02T03:04:05.678Z",
     });
-    let told = round(Method::SteeringPull, json!({ "limit": 7 }), json!({ "items": [item] }));
-    assert_eq!(told, json!([item]));
+    let result_seen =
+        round(Method::SteeringPull, json!({ "limit": 7 }), json!({ "items": [item] }));
+    assert_eq!(result_seen, json!([item]));
 }
 
 #[test]
@@ -161,8 +162,8 @@ fn models_tools_and_knowledge_are_used() {
     let params = json!({ "model_id": "m", "query": "q", "documents": ["a", "b"], "top_k": 1 });
     assert_eq!(round(Method::ModelsRerank, params, json!({ "results": ranked })), ranked);
     let params = json!({ "model_id": "m", "inputs": ["a"] });
-    let told = round(Method::ModelsEmbed, params, json!({ "vectors": [[0.5]] }));
-    assert_eq!(told, json!([[0.5]]));
+    let result_seen = round(Method::ModelsEmbed, params, json!({ "vectors": [[0.5]] }));
+    assert_eq!(result_seen, json!([[0.5]]));
     let params = json!({ "model_id": "m", "text": "hi" });
     assert_eq!(round(Method::ModelsCountTokens, params, json!({ "tokens": 3 })), json!(3));
 
@@ -183,12 +184,12 @@ fn models_tools_and_knowledge_are_used() {
     assert_eq!(round(Method::KnowledgeList, json!({}), json!({ "items": [base] })), json!([base]));
     let passage = json!({ "content": "…", "score": 0.5, "metadata": { "page": 3 } });
     let params = json!({ "kb_id": "k", "query_text": "年假", "top_k": 3 });
-    let told = round(Method::KnowledgeRetrieve, params, json!({ "items": [passage] }));
-    assert_eq!(told, json!([passage]));
+    let result_seen = round(Method::KnowledgeRetrieve, params, json!({ "items": [passage] }));
+    assert_eq!(result_seen, json!([passage]));
 }
 
 #[test]
-fn an_answer_of_another_shape_is_an_error_and_not_a_panic() {
+fn a_result_of_another_shape_is_an_error() {
     let mut runner = Process::probe();
     runner.send(run_agent(1, "r1", "", json!({ "do": "ask", "method": "events.get" })));
     let id = expect_call(&mut runner, "events.get", json!({ "run_id": "r1", "event_id": "e1" }));
@@ -196,11 +197,11 @@ fn an_answer_of_another_shape_is_an_error_and_not_a_panic() {
     let (results, _) = runner.read_until(1);
     assert_eq!(results[0]["params"]["data"]["code"], "runtime_error");
     let text = results[0]["params"]["data"]["message"].as_str().unwrap();
-    assert!(text.starts_with("the answer to `events.get` is not as expected"), "{text}");
+    assert!(text.starts_with("unexpected response to `events.get`"), "{text}");
 }
 
 #[test]
-fn what_was_not_announced_is_refused_before_the_wire() {
+fn ungranted_calls_are_rejected_locally() {
     let mut runner = Process::probe();
     let refused = [
         (
@@ -213,10 +214,10 @@ fn what_was_not_announced_is_refused_before_the_wire() {
             "unauthorized",
             "this run may not use `steering.pull`: `available_apis.steering_pull` is off",
         ),
-        ("models.invoke", "not_found", "there is no model `m` in `ctx.resources`"),
-        ("models.stream", "not_found", "there is no model `m` in `ctx.resources`"),
+        ("models.invoke", "not_found", "`ctx.resources` contains no model `m`"),
+        ("models.stream", "not_found", "`ctx.resources` contains no model `m`"),
         ("tools.call", "unauthorized", "the tool `t` is not granted for `call`"),
-        ("knowledge.retrieve", "not_found", "there is no knowledge base `k` in `ctx.resources`"),
+        ("knowledge.retrieve", "not_found", "`ctx.resources` contains no knowledge base `k`"),
         ("storage.get", "unauthorized", "the storage area `plugin` is not granted to this run"),
     ];
     for (id, (method, code, text)) in (1..).zip(refused) {
@@ -232,14 +233,14 @@ fn what_was_not_announced_is_refused_before_the_wire() {
 }
 
 #[test]
-fn a_run_that_waits_for_a_person_loses_no_time() {
+fn the_deadline_is_paused_while_waiting_for_approval() {
     let mut runner = Process::probe();
     let mut asking =
         run_agent(1, "r1", "", json!({ "do": "ask", "method": "platform.request_action" }));
     asking["params"]["context"]["runtime"]["metadata"]["remaining_ms"] = json!(100);
     runner.send(asking);
     let id = runner.read()["id"].clone();
-    // Another run with as much time begins later, and is over before the first is answered.
+    // Another run with the same deadline starts later and ends before the first gets its response.
     let mut other = run_agent(2, "r2", "", json!({ "do": "call" }));
     other["params"]["context"]["runtime"]["metadata"]["remaining_ms"] = json!(100);
     runner.send(other);

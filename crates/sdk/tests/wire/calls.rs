@@ -38,7 +38,7 @@ fn state_is_read_written_listed_and_removed() {
 }
 
 #[test]
-fn a_refused_call_keeps_the_hosts_code() {
+fn a_rejected_call_keeps_the_hosts_code() {
     let mut runner = Process::probe();
     runner.send(run_agent(1, "r1", "", json!({ "do": "call" })));
     let params = json!({ "run_id": "r1", "model_id": "m" });
@@ -53,7 +53,7 @@ fn a_refused_call_keeps_the_hosts_code() {
 }
 
 #[test]
-fn a_call_ends_at_the_runs_deadline_and_is_given_up() {
+fn a_call_is_cancelled_at_the_runs_deadline() {
     let mut runner = Process::probe();
     let mut request = run_agent(1, "r1", "", json!({ "do": "call" }));
     request["params"]["context"]["runtime"]["metadata"]["remaining_ms"] = json!(50);
@@ -69,7 +69,7 @@ fn a_call_ends_at_the_runs_deadline_and_is_given_up() {
 }
 
 #[test]
-fn a_cancelled_run_gives_up_its_call() {
+fn a_cancelled_run_cancels_its_call() {
     let mut runner = Process::probe();
     runner.send(run_agent(1, "r1", "", json!({ "do": "call" })));
     let id = runner.read()["id"].clone();

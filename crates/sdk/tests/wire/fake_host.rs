@@ -1,4 +1,4 @@
-//! `testing::Host`: what authors of runners that call the host test with.
+//! `testing::Host`, for tests of runners that call the host.
 
 use greenroom_sdk::testing::{Host, Reply};
 use greenroom_sdk::{
@@ -60,7 +60,7 @@ async fn think(ctx: &RunCtx) -> Result<(), RunFailure> {
 /// Reads slower than the host sends.
 async fn copy(ctx: &RunCtx) -> Result<(), RunFailure> {
     let mut pieces = ctx.artifacts().open_stream("a1").await?;
-    // The host answers this after all the pieces it sends in one go.
+    // The host responds to this after all the pieces, which it sends at once.
     ctx.state().get(StateScope::Actor, "k").await?;
     let (mut count, mut bytes) = (0, 0);
     while let Some(piece) = pieces.next().await {
@@ -80,7 +80,7 @@ fn with_model(context: &mut serde_json::Value) {
 }
 
 #[tokio::test]
-async fn a_fake_host_answers_and_remembers_what_it_was_asked() {
+async fn a_fake_host_responds_and_records_calls() {
     let host = Host::new()
         .on(Method::StateGet, |_| Reply::ok(json!({ "value": 41, "version": 5 })))
         .on(Method::StateSet, |params| {
@@ -111,7 +111,7 @@ async fn a_fake_host_streams() {
 }
 
 #[tokio::test]
-async fn a_fake_host_refuses_and_a_call_without_an_answer_ends_at_the_deadline() {
+async fn a_fake_host_rejects_and_a_call_without_response_ends_at_the_deadline() {
     let refusal = AgentAPIError::new(ErrorCode::RateLimited, "slow down");
     let host = Host::new().on(Method::StateGet, move |_| Reply::refused(refusal.clone()));
     let ran = host.run(plugin(), "remember").await.unwrap();
@@ -131,7 +131,7 @@ async fn a_fake_host_refuses_and_a_call_without_an_answer_ends_at_the_deadline()
 }
 
 #[tokio::test]
-async fn what_is_too_large_or_misnamed_never_reaches_the_wire() {
+async fn oversized_and_invalid_calls_are_not_sent() {
     let cases = [
         ("large state", "payload_too_large", "a state value has at most 262144 bytes, not 262146"),
         (
@@ -139,7 +139,7 @@ async fn what_is_too_large_or_misnamed_never_reaches_the_wire() {
             "payload_too_large",
             "`storage.set` takes at most 6225920 bytes, not 8388608",
         ),
-        ("wrong key", "invalid_argument", "`key` has an empty part, `.` or `..` between its `/`"),
+        ("wrong key", "invalid_argument", "`key` must not have an empty part, `.` or `..`"),
         ("wrong call", "invalid_argument", "the parameters of `state.get` are not an object"),
     ];
     for (text, code, message) in cases {
@@ -157,7 +157,7 @@ async fn what_is_too_large_or_misnamed_never_reaches_the_wire() {
 }
 
 #[tokio::test]
-async fn a_slow_reader_gets_every_byte_of_an_artifact_without_holding_all_of_them() {
+async fn a_slow_reader_gets_every_byte_with_bounded_memory() {
     const SIZE: usize = 12 * 1024 * 1024;
     const PIECE: usize = 192 * 1024;
     let pieces = |from: usize| {

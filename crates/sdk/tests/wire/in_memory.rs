@@ -1,4 +1,4 @@
-//! `testing::run`: what authors of runners test with.
+//! `testing::run`.
 
 use greenroom_sdk::{Manifest, Plugin, RunCtx, RunFailure, Runner, json, testing};
 
@@ -36,7 +36,7 @@ async fn a_runner_is_tested_without_a_process() {
 }
 
 #[tokio::test]
-async fn a_plugin_with_a_bad_name_or_the_same_runner_twice_is_not_served() {
+async fn an_invalid_name_or_a_duplicate_runner_is_rejected() {
     let bad = Plugin::new("me", "not/a name").runner(Shout);
     assert!(testing::run(bad, "1", Default::default()).await.is_err());
     let twice = Plugin::new("me", "shout").runner(Shout).runner(Shout);

@@ -1,4 +1,4 @@
-//! Real runner processes, spoken to by hand as CONTRACT §3 says.
+//! Real runner processes, with hand-written messages of CONTRACT §3.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on shall panic where it is")]
 

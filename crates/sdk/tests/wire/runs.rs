@@ -1,4 +1,4 @@
-//! Runs: what each way of ending looks like to the host.
+//! Runs and their ends, as the host sees them.
 
 use crate::process::{Process, completed, delta, failed, message, result, run_agent};
 use serde_json::{Value, json};
@@ -23,7 +23,7 @@ fn a_run_streams_its_answer_and_completes() {
 }
 
 #[test]
-fn a_stream_of_results_is_sent_as_it_is() {
+fn a_stream_of_results_is_sent_unchanged() {
     let mut runner = Process::probe();
     runner.send(run_agent(1, "r1", "", json!({ "do": "stream" })));
     let (results, _) = runner.read_until(1);
@@ -80,7 +80,7 @@ fn a_failure_keeps_its_code_and_a_panic_harms_no_other_run() {
 }
 
 #[test]
-fn a_run_that_does_not_look_is_ended_after_its_grace() {
+fn a_run_that_ignores_cancellation_is_dropped_after_its_grace_period() {
     let mut runner = Process::probe();
     runner.send(run_agent(1, "r1", "", json!({ "do": "never_look" })));
     runner.send(
@@ -92,7 +92,7 @@ fn a_run_that_does_not_look_is_ended_after_its_grace() {
 }
 
 #[test]
-fn many_runs_go_on_at_once_and_each_keeps_its_order() {
+fn concurrent_runs_keep_their_order() {
     let mut runner = Process::probe();
     for number in 1..=100 {
         runner.send(run_agent(number, &format!("r{number}"), "you", json!({})));
@@ -115,7 +115,7 @@ fn many_runs_go_on_at_once_and_each_keeps_its_order() {
 }
 
 #[test]
-fn one_run_id_is_not_run_twice_at_once_but_may_come_again() {
+fn a_run_id_is_rejected_while_running_but_may_be_reused() {
     let mut runner = Process::probe();
     runner.send(run_agent(1, "r1", "", json!({ "do": "wait" })));
     runner.send(run_agent(2, "r1", "", json!({})));

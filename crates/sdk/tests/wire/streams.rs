@@ -1,4 +1,4 @@
-//! Streaming calls: items before the answer, in order, bounded, given up.
+//! Streaming calls: items before the response, in order, bounded, cancelled.
 
 use crate::calls::{answer, expect_call};
 use crate::process::{Process, completed, failed, message, run_agent};
@@ -40,7 +40,7 @@ fn the_items_of_a_model_come_before_its_response() {
     for each in &items {
         item(&mut runner, &id, each.clone());
     }
-    // Items of calls that nobody made are passed over.
+    // Items of unknown calls are ignored.
     item(&mut runner, &json!(999), json!({}));
     item(&mut runner, &json!("text"), json!({}));
     let response = json!({ "segments": [{ "type": "text", "text": "你" }], "metadata": {} });
@@ -51,7 +51,7 @@ fn the_items_of_a_model_come_before_its_response() {
 }
 
 #[test]
-fn an_artifact_comes_piece_by_piece() {
+fn an_artifact_is_streamed_in_pieces() {
     let (mut runner, id) = open(STREAM);
     piece(&mut runner, &id, 0, "hello, ");
     piece(&mut runner, &id, 7, "world");
@@ -67,19 +67,19 @@ fn a_missing_piece_and_an_early_end_are_errors() {
     piece(&mut runner, &id, 0, "hello, ");
     piece(&mut runner, &id, 8, "world");
     let (messages, _) = runner.read_until(1);
-    let text = "the answer to `artifacts.open_stream` is not as expected: a piece is missing";
+    let text = "unexpected response to `artifacts.open_stream`: a piece is missing";
     assert_eq!(messages, [given_up(&id), failed("r1", 1, "runtime_error", text)]);
 
     let (mut runner, id) = open(STREAM);
     piece(&mut runner, &id, 0, "hello");
     answer(&mut runner, id, json!({ "size_bytes": 12, "sha256": "00" }));
     let (messages, _) = runner.read_until(1);
-    let text = "the answer to `artifacts.open_stream` is not as expected: it ended early";
+    let text = "unexpected response to `artifacts.open_stream`: it ended early";
     assert_eq!(messages, [failed("r1", 1, "runtime_error", text)]);
 }
 
 #[test]
-fn a_refusal_after_some_items_ends_the_stream() {
+fn an_error_after_some_items_ends_the_stream() {
     let (mut runner, id) = open("models.stream");
     item(&mut runner, &id, json!({ "type": "text_delta", "text": "a" }));
     let data = json!({ "code": "rate_limited", "message": "slow down", "retryable": false });
@@ -90,7 +90,7 @@ fn a_refusal_after_some_items_ends_the_stream() {
 }
 
 #[test]
-fn a_stream_ends_at_the_deadline_and_is_given_up() {
+fn a_stream_is_cancelled_at_the_deadline() {
     let mut runner = Process::probe();
     let mut request = run_agent(1, "r1", "", json!({ "do": "ask", "method": STREAM }));
     request["params"]["context"]["runtime"]["metadata"]["remaining_ms"] = json!(50);
@@ -104,7 +104,7 @@ fn a_stream_ends_at_the_deadline_and_is_given_up() {
 }
 
 #[test]
-fn a_cancelled_run_gives_up_its_stream() {
+fn a_cancelled_run_cancels_its_stream() {
     let (mut runner, id) = open("models.stream");
     runner.send(r#"{"jsonrpc":"2.0","method":"run.cancel","params":{"run_id":"r1"}}"#);
     let (messages, _) = runner.read_until(1);

@@ -1,4 +1,4 @@
-//! What `greenroom runner new` writes works as it is.
+//! The files of `greenroom runner new` work unchanged.
 
 use crate::process::{Process, command, completed, message, run_agent};
 use greenroom_sdk::template::{self, SdkSource};

@@ -1,4 +1,4 @@
-//! Tools of a plugin: listed, called, given up.
+//! Tools of a plugin: listed, called, cancelled.
 
 use crate::process::{Process, run_agent};
 use greenroom_sdk::{NoInput, Plugin, Tool, ToolCtx, ToolError, json, testing};
@@ -28,7 +28,7 @@ fn failed(code: &str, message: &str) -> Value {
 }
 
 #[test]
-fn a_host_learns_which_tools_there_are() {
+fn tools_are_listed() {
     let mut runner = Process::probe();
     runner.send(r#"{"jsonrpc":"2.0","id":1,"method":"list_tools","params":{}}"#);
     let tools = runner.read()["result"]["tools"].take();
@@ -64,7 +64,7 @@ fn a_host_learns_which_tools_there_are() {
 }
 
 #[test]
-fn a_call_is_answered_with_what_the_function_gives() {
+fn a_call_returns_the_functions_output() {
     let mut runner = Process::probe();
     let sum = answer(&mut runner, 1, "math.add", json!({ "a": 40, "b": 2, "detail": "long" }));
     assert_eq!(sum, json!({ "result": { "total": 42, "call": "c1", "run": "r1" } }));
@@ -73,7 +73,7 @@ fn a_call_is_answered_with_what_the_function_gives() {
 }
 
 #[test]
-fn what_goes_wrong_in_a_tool_is_told_with_a_code() {
+fn tool_errors_have_a_code() {
     let mut runner = Process::probe();
     let wrong = answer(&mut runner, 1, "math.add", json!({ "a": 1 }));
     assert_eq!(wrong, failed("invalid_argument", "missing field `b`"));
@@ -89,10 +89,10 @@ fn what_goes_wrong_in_a_tool_is_told_with_a_code() {
 }
 
 #[test]
-fn a_call_that_makes_no_sense_is_refused() {
+fn an_invalid_call_is_rejected() {
     let mut runner = Process::probe();
     runner.send(call(1, "coffee", json!({})));
-    let error = json!({ "code": -32602, "message": "there is no tool `coffee`" });
+    let error = json!({ "code": -32602, "message": "unknown tool `coffee`" });
     assert_eq!(runner.read(), json!({ "jsonrpc": "2.0", "id": 1, "error": error }));
     runner.send(call(2, "parse", json!("text")));
     assert_eq!(runner.read()["error"]["code"], -32602);
@@ -102,12 +102,12 @@ fn a_call_that_makes_no_sense_is_refused() {
 }
 
 #[test]
-fn a_call_that_the_host_gives_up_is_dropped_and_not_answered() {
+fn a_cancelled_call_is_dropped_without_a_response() {
     let mut runner = Process::probe();
     runner.send(call(1, "wait", json!({})));
     runner.send(call(2, "wait", json!({})));
     runner.send(give_up(1));
-    // Nobody's call: nothing happens.
+    // An unknown call: nothing happens.
     runner.send(give_up(99));
     let dropped = |runner: &mut Process| {
         for id in 10.. {
@@ -126,7 +126,7 @@ fn a_call_that_the_host_gives_up_is_dropped_and_not_answered() {
 }
 
 #[test]
-fn tools_and_runs_go_on_beside_each_other() {
+fn tools_and_runs_execute_concurrently() {
     let mut runner = Process::probe();
     runner.send(run_agent(1, "waits", "", json!({ "do": "wait" })));
     runner.send(call(2, "wait", json!({})));
@@ -145,13 +145,13 @@ async fn a_plugin_for_tools_alone_is_served_and_tested_without_a_process() {
     let answer = testing::call_tool(plugin(), "nothing", json!({})).await.unwrap();
     assert_eq!((answer.result, answer.error), (Value::Null, None));
     let unknown = testing::call_tool(plugin(), "something", json!({})).await.unwrap_err();
-    assert_eq!(unknown.to_string(), "there is no tool `something`");
+    assert_eq!(unknown.to_string(), "unknown tool `something`");
     let run = testing::run(plugin(), "hi", Default::default()).await.unwrap_err();
     assert_eq!(run.to_string(), "the plugin offers no runner");
 }
 
 #[tokio::test]
-async fn a_tool_that_no_host_would_take_is_not_served() {
+async fn an_invalid_tool_is_not_served() {
     let refused = async |tool: Tool| {
         let plugin = Plugin::new("me", "shelf").tool(Tool::new("good", nothing)).tool(tool);
         testing::call_tool(plugin, "good", json!({})).await.unwrap_err().to_string()
@@ -165,5 +165,5 @@ async fn a_tool_that_no_host_would_take_is_not_served() {
     let schema = "the tool `list` cannot be offered: `input_schema` must be a JSON Schema of the type `object`";
     assert_eq!(refused(Tool::new("list", list)).await, schema);
     let empty = testing::call_tool(Plugin::new("me", "empty"), "x", json!({})).await.unwrap_err();
-    assert_eq!(empty.to_string(), "the plugin offers no runner and no tool");
+    assert_eq!(empty.to_string(), "the plugin has no runner and no tool");
 }

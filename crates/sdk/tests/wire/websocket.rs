@@ -1,4 +1,4 @@
-//! A runner that connects from elsewhere, against a small real server.
+//! A remote runner against a small real server.
 
 use crate::process::{completed, delta, message, probe, run_agent};
 use futures_util::{SinkExt, StreamExt};
@@ -68,7 +68,7 @@ async fn hear(socket: &mut WebSocketStream<TcpStream>) -> Value {
 }
 
 #[tokio::test]
-async fn a_remote_runner_answers_reconnects_and_shuts_down() {
+async fn a_remote_runner_replies_reconnects_and_shuts_down() {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let runner = Started::new(&listener);
 
@@ -113,12 +113,12 @@ async fn a_refused_runner_says_why_and_tries_again() {
         let close = CloseFrame { code: CloseCode::Policy, reason: reason.into() };
         socket.close(Some(close)).await.unwrap();
         let line = said.next().unwrap().unwrap();
-        assert_eq!(line, format!("the host refused the runner: {reason}"));
+        assert_eq!(line, format!("the host rejected the runner: {reason}"));
     }
 }
 
 #[test]
-fn half_of_what_a_remote_runner_needs_is_a_mistake() {
+fn a_remote_runner_needs_both_variables() {
     for (set, missing) in
         [("GREENROOM_URL", "GREENROOM_RUNNER_TOKEN"), ("GREENROOM_RUNNER_TOKEN", "GREENROOM_URL")]
     {
@@ -126,12 +126,12 @@ fn half_of_what_a_remote_runner_needs_is_a_mistake() {
         let output = command.env(set, "ws://127.0.0.1:1").stderr(Stdio::piped()).output().unwrap();
         let said = String::from_utf8(output.stderr).unwrap();
         assert_eq!(output.status.code(), Some(1), "{said}");
-        assert!(said.contains(&format!("`{set}` is set and `{missing}` is not")), "{said}");
+        assert!(said.contains(&format!("`{set}` is set but `{missing}` is not")), "{said}");
     }
 }
 
 #[tokio::test]
-async fn a_refused_token_ends_the_runner() {
+async fn a_rejected_token_ends_the_runner() {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let runner = Started::new(&listener);
     let (mut stream, _) = timeout(PATIENCE, listener.accept()).await.expect("it connects").unwrap();

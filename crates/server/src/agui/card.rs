@@ -1,13 +1,13 @@
-//! What came of a tool call, as AG-UI carries it: text for the model, metadata and an activity for people.
+//! Tool results in AG-UI: content for the model, metadata and an activity for the user.
 //!
-//! Invariant: nothing that is only for people is in the content, and no hint of how to show it in anything.
+//! Invariant: the content contains nothing that is meant for the user only; UI hints are sent nowhere.
 
 use super::event::Event;
 use serde_json::{Value, json};
 
 pub(crate) const ACTIVITY: &str = "a2ui-surface";
 
-/// `tool_agent_output` without what is absent in it, and `ui_schema` if there is one.
+/// `tool_agent_output` without null fields, and `ui_schema` if present.
 pub(crate) fn metadata(mut metadata: Value) -> Value {
     let mut kept = json!({});
     if let Some(output) = metadata["tool_agent_output"].as_object_mut() {
@@ -20,7 +20,7 @@ pub(crate) fn metadata(mut metadata: Value) -> Value {
     kept
 }
 
-/// The complete JSON text of the result, or of what went wrong.
+/// The complete JSON text of the result or error.
 pub(crate) fn content(output: &Value) -> String {
     match (&output["result"], &output["error"]) {
         (Value::Null, error) if !error.is_null() => {
@@ -31,7 +31,7 @@ pub(crate) fn content(output: &Value) -> String {
     }
 }
 
-/// The card beside a result.
+/// The card of a result.
 pub(crate) fn activity(tool_call_id: &str, metadata: &Value) -> Option<Event> {
     let operations = surface(metadata)?;
     Some(Event::ActivitySnapshot {
@@ -42,7 +42,7 @@ pub(crate) fn activity(tool_call_id: &str, metadata: &Value) -> Option<Event> {
     })
 }
 
-/// The same as a message of a snapshot.
+/// The card as a message of a snapshot.
 pub(crate) fn activity_message(tool_call_id: &str, metadata: &Value) -> Option<Value> {
     let operations = surface(metadata)?;
     Some(json!({"id": activity_id(tool_call_id), "role": "activity", "activityType": ACTIVITY,

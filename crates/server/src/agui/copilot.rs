@@ -1,17 +1,17 @@
-//! The routes of CopilotKit's runtime: what there is, run, connect, stop.
+//! The routes of CopilotKit's runtime: info, run, connect, stop.
 //!
-//! Invariant: a client that connects is told the thread as it is kept, of the agent that it names, and then what
-//! is under way, live.
+//! Invariant: a client that connects gets the stored thread of the agent that it names, then the running run as
+//! a live stream.
 
 use super::event::{Event, Outcome};
-use super::follow::From;
+use super::follow::StreamStart;
 use super::input::Profile;
-use super::{Asking, Place, follow, history};
+use super::{AguiRequest, RunToFollow, follow, history};
 use crate::access::Caller;
-use crate::answer::{Answer, Problem, ok};
-use crate::facts::is_reached;
+use crate::facts::can_read;
 use crate::id::Id;
 use crate::query::Params;
+use crate::response::{ApiResult, Problem, ok};
 use crate::router::App;
 use crate::stream::respond;
 use axum::extract::{Path, Request, State};
@@ -24,20 +24,20 @@ use greenroom_store::reads::runs::RunFilter;
 use serde_json::{Map, Value, json};
 use std::collections::HashSet;
 
-/// Items of a thread that a client is told when it connects.
+/// Items of a thread that a connecting client gets.
 const ITEMS_SHOWN: usize = 200;
-/// Runs of a thread that are looked at.
+/// Runs of a thread that are examined.
 const RUNS_SHOWN: usize = 200;
 
-pub(crate) async fn info(State(app): State<App>, caller: Caller, params: Params) -> Answer {
+pub(crate) async fn info(State(app): State<App>, caller: Caller, params: Params) -> ApiResult {
     params.only(&[])?;
     let settings = app.host.settings();
-    let seen = settings.agents.iter().filter(|agent| caller.sees(&agent.name).is_ok());
-    let agents: Map<String, Value> = seen
+    let visible = settings.agents.iter().filter(|agent| caller.require_agent(&agent.name).is_ok());
+    let agents: Map<String, Value> = visible
         .map(|agent| {
-            let about = json!({"name": agent.name, "description": agent.runner.to_string(),
+            let description = json!({"name": agent.name, "description": agent.runner.to_string(),
                 "className": "GreenroomAgent"});
-            (agent.name.clone(), about)
+            (agent.name.clone(), description)
         })
         .collect();
     ok(json!({"version": env!("CARGO_PKG_VERSION"), "agents": agents, "mode": "sse",
@@ -50,9 +50,9 @@ pub(crate) async fn connect(
     params: Params,
     Id(agent): Id,
     request: Request,
-) -> Answer {
-    let asking = Asking::read(app, caller, params, agent, request).await?;
-    asking.connect().await
+) -> ApiResult {
+    let agui = AguiRequest::read(app, caller, params, agent, request).await?;
+    agui.connect().await
 }
 
 pub(crate) async fn stop(
@@ -60,14 +60,14 @@ pub(crate) async fn stop(
     caller: Caller,
     params: Params,
     Path((agent, thread)): Path<(String, String)>,
-) -> Answer {
-    caller.may_cancel()?;
+) -> ApiResult {
+    caller.require_cancel()?;
     let params = params.only(&["workspace_id"])?;
     let (Id(agent), Id(thread)) = (Id::parse(agent)?, Id::parse(thread)?);
-    caller.sees(&agent)?;
+    caller.require_agent(&agent)?;
     let workspace = params.workspace();
     let mut stopped = 0;
-    if !is_reached(&app, &caller, workspace, Some(&thread)).await? {
+    if !can_read(&app, &caller, workspace, Some(&thread)).await? {
         return ok(json!({"stopped": stopped}));
     }
     for run in runs(&app, workspace, &agent, &thread).await? {
@@ -79,7 +79,7 @@ pub(crate) async fn stop(
     ok(json!({"stopped": stopped}))
 }
 
-/// The newest first.
+/// Newest first.
 async fn runs(
     app: &App,
     workspace: &str,
@@ -95,18 +95,16 @@ async fn runs(
     Ok(page.map(|page| page.items).unwrap_or_default())
 }
 
-impl Asking {
-    async fn connect(self) -> Answer {
-        self.caller.sees(&self.agent)?;
-        if !is_reached(&self.app, &self.caller, &self.workspace, Some(&self.input.thread_id))
-            .await?
-        {
-            return Ok(self.told(Vec::new()));
+impl AguiRequest {
+    async fn connect(self) -> ApiResult {
+        self.caller.require_agent(&self.agent)?;
+        if !can_read(&self.app, &self.caller, &self.workspace, Some(&self.input.thread_id)).await? {
+            return Ok(self.stored_response(Vec::new()));
         }
         let runs = runs(&self.app, &self.workspace, &self.agent, &self.input.thread_id).await?;
-        // The oldest of those under way: the others wait behind it.
+        // The oldest running run: the others wait for it.
         let live = runs.iter().rev().find(|run| run.status == RunStatus::Running);
-        let told: HashSet<&str> = runs
+        let stored_runs: HashSet<&str> = runs
             .iter()
             .map(|run| run.run_id.as_str())
             .filter(|run_id| live.is_none_or(|live| live.run_id != *run_id))
@@ -115,21 +113,24 @@ impl Asking {
         items.retain(|item| {
             let run_id = item["run_id"].as_str().unwrap_or_default();
             let is_live = live.is_some_and(|live| live.run_id == run_id);
-            told.contains(run_id) || (is_live && item["role"] == "user")
+            stored_runs.contains(run_id) || (is_live && item["role"] == "user")
         });
         let base = &self.app.options.base_path;
-        let more = match items.is_empty() {
+        let history = match items.is_empty() {
             true => Vec::new(),
             false => vec![history::snapshot(&items, base)],
         };
         match live {
             Some(live) => {
-                let place =
-                    Place { run_id: live.run_id.clone(), from: From::Start, may_wait: true };
+                let run = RunToFollow {
+                    run_id: live.run_id.clone(),
+                    from: StreamStart::Beginning,
+                    may_be_waiting: true,
+                };
                 let (messages, state) = (history::messages(&items, base), self.input.state.clone());
-                self.follow_with(place, messages, state, more).await
+                self.follow_with(run, messages, state, history).await
             }
-            None => Ok(self.told(more)),
+            None => Ok(self.stored_response(history)),
         }
     }
 
@@ -144,8 +145,8 @@ impl Asking {
         Ok(page.flatten().map(|page| page.items).unwrap_or_default())
     }
 
-    /// A stream of nothing but what is kept.
-    fn told(&self, more: Vec<Event>) -> axum::response::Response {
+    /// A stream of stored items only.
+    fn stored_response(&self, history: Vec<Event>) -> axum::response::Response {
         let (thread_id, run_id) = (self.input.thread_id.clone(), self.input.run_id.clone());
         let profile = self.input.profile();
         let started = Event::RunStarted {
@@ -157,7 +158,7 @@ impl Asking {
         let outcome = (profile == Profile::One).then_some(Outcome::Success);
         let (result, usage) = (None, Vec::new());
         let finished = Event::RunFinished { thread_id, run_id, result, outcome, usage };
-        let events = [started].into_iter().chain(more).chain([finished]).collect();
+        let events = [started].into_iter().chain(history).chain([finished]).collect();
         let frames = follow::frames(events, None);
         respond(stream::once(async move { frames }))
     }

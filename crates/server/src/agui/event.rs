@@ -1,6 +1,6 @@
-//! The AG-UI events that the host sends, and how one stands on the wire.
+//! The AG-UI events that the host sends, and their frames.
 //!
-//! Invariant: an absent field is left out, never null; a frame is one line of JSON between line feeds.
+//! Invariant: a missing field is omitted, never null; a frame is one line of JSON.
 
 use bytes::{BufMut, BytesMut};
 use serde::Serialize;
@@ -102,7 +102,6 @@ pub(crate) enum Event {
     },
 }
 
-/// How a run of AG-UI ended.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub(crate) enum Outcome {
@@ -111,7 +110,7 @@ pub(crate) enum Outcome {
     Cancelled,
 }
 
-/// Something that has to be answered before the run goes on.
+/// A question that must be answered before the run can continue.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Interrupt {
@@ -143,7 +142,7 @@ pub(crate) struct TokenUsage {
 }
 
 impl TokenUsage {
-    /// Of what a runner says, as far as it is known; nothing if nothing is.
+    /// The known counters of a runner's usage; `None` if there are none.
     pub(crate) fn read(usage: &Value) -> Option<Self> {
         let count = |name: &str| usage.get(name).and_then(Value::as_u64);
         let read = Self {
@@ -159,13 +158,13 @@ impl TokenUsage {
 }
 
 impl Event {
-    /// Writes the event as a frame; with a number, a client can come back behind it.
+    /// Writes the event as an SSE frame; with a sequence number a client can resume after it.
     pub(crate) fn write(&self, out: &mut BytesMut, number: Option<i64>) {
         if let Some(number) = number {
             out.put_slice(format!("id: {number}\n").as_bytes());
         }
         out.put_slice(b"data: ");
-        // Maps with text as keys and numbers that were read: nothing that could fail.
+        // Serialization cannot fail: string keys and finite numbers only.
         let _ = serde_json::to_writer((&mut *out).writer(), self);
         out.put_slice(b"\n\n");
     }

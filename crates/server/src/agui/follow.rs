@@ -1,14 +1,14 @@
-//! A stream of AG-UI events from a run, live.
+//! A live stream of AG-UI events for a run.
 //!
-//! Invariant: it ends with exactly one terminal event, whatever becomes of the run, the host or the speed of the
-//! reader: a reader that lags is brought up from the store, and a run whose results are gone ends as it ended.
+//! Invariant: it ends with exactly one terminal event, whatever happens to the run or the host. A slow reader
+//! catches up from the store; a run whose results were removed ends with its recorded status.
 
 use super::event::Event;
 use super::interrupt;
 use super::translate::Translator;
 use crate::router::App;
-use crate::standing::Standing;
 use crate::stream::{KEEP_ALIVE, respond};
+use crate::stream_access::StreamAccess;
 use axum::response::Response;
 use bytes::{Bytes, BytesMut};
 use futures_util::stream;
@@ -25,84 +25,85 @@ use tokio::sync::broadcast;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::task_tracker::TaskTrackerToken;
 
-/// So long nothing comes before it is looked whether the run waits for an answer: what it told before it asked
-/// is then shown first.
-const QUIET: Duration = Duration::from_millis(50);
+/// Idle time before checking whether the run waits for an approval, so that its earlier results are sent
+/// first.
+const QUIET_PERIOD: Duration = Duration::from_millis(50);
 
-/// Where a stream begins.
+/// Where a stream starts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum From {
-    /// The run's beginning.
-    Start,
-    /// Behind this number: an earlier stream ended there, in good order.
-    Behind(i64),
-    /// Behind this number: an earlier stream was cut off there, and this one is the rest of it.
-    CutOff(i64),
+pub(crate) enum StreamStart {
+    /// At the first result.
+    Beginning,
+    /// After this sequence number, where an earlier stream ended regularly.
+    After(i64),
+    /// After this sequence number, where an earlier stream was interrupted; this one continues it.
+    Reconnect(i64),
 }
 
-/// What to follow.
-pub(crate) struct Following {
+pub(crate) struct FollowOptions {
     pub(crate) workspace: String,
-    /// Of whoever reads.
     pub(crate) language: Language,
     pub(crate) translator: Translator,
-    pub(crate) from: From,
-    /// Events that come before those of the run.
+    pub(crate) from: StreamStart,
+    /// Events before those of the run.
     pub(crate) first: Vec<Event>,
-    /// Whoever reads may answer what the run asks: the stream ends with the question.
+    /// The reader may answer approvals: the stream ends with the question.
     pub(crate) answers: bool,
-    /// The run may have asked something before.
-    pub(crate) may_wait: bool,
-    pub(crate) standing: Standing,
+    /// The run may already be waiting for an approval.
+    pub(crate) may_be_waiting: bool,
+    pub(crate) access: StreamAccess,
 }
 
-struct Follow {
+struct Follower {
     app: App,
-    what: Following,
+    options: FollowOptions,
     results: Subscription,
     after: i64,
-    /// Something came since the last look at the run.
-    moved: bool,
+    /// Results arrived since the last subscription.
+    progressed: bool,
     asked: broadcast::Receiver<Arc<str>>,
     close: CancellationToken,
     _open: TaskTrackerToken,
     first: BytesMut,
 }
 
-/// Follows a run; nothing when there is no such run.
-pub(crate) async fn follow(app: &App, what: Following) -> Result<Option<Response>, StoreError> {
+/// Follows a run; `None` if it does not exist.
+pub(crate) async fn follow(
+    app: &App,
+    options: FollowOptions,
+) -> Result<Option<Response>, StoreError> {
     let asked = app.host.approval_requests();
-    let run_id = what.translator.stream().run_id.clone();
-    let Some(results) = app.host.subscribe(&what.workspace, &run_id, 0).await? else {
+    let run_id = options.translator.stream().run_id.clone();
+    let Some(results) = app.host.subscribe(&options.workspace, &run_id, 0).await? else {
         return Ok(None);
     };
     let mut first = BytesMut::new();
-    what.first.iter().for_each(|event| event.write(&mut first, None));
+    options.first.iter().for_each(|event| event.write(&mut first, None));
     let (close, open) = (app.streams.close.clone(), app.streams.open.token());
-    let follow = Follow {
+    let follower = Follower {
         app: app.clone(),
-        what,
+        options,
         results,
         after: 0,
-        moved: false,
+        progressed: false,
         asked,
         close,
         _open: open,
         first,
     };
-    Ok(Some(respond(stream::unfold(follow, |mut follow| async move {
-        let bytes = follow.next().await?;
-        Some((bytes, follow))
+    Ok(Some(respond(stream::unfold(follower, |mut follower| async move {
+        let bytes = follower.next().await?;
+        Some((bytes, follower))
     }))))
 }
 
-impl Follow {
-    /// The next bytes; nothing once the stream is complete.
+impl Follower {
+    /// The next bytes; `None` once the stream is complete.
     async fn next(&mut self) -> Option<Bytes> {
         if !self.first.is_empty() {
             return Some(self.first.split().freeze());
         }
-        while !self.what.translator.is_over() {
+        while !self.options.translator.is_over() {
             let bytes = self.step().await;
             if !bytes.is_empty() {
                 return Some(bytes);
@@ -112,12 +113,12 @@ impl Follow {
     }
 
     async fn step(&mut self) -> Bytes {
-        let quiet = if self.what.may_wait { QUIET } else { KEEP_ALIVE };
+        let quiet = if self.options.may_be_waiting { QUIET_PERIOD } else { KEEP_ALIVE };
         tokio::select! {
             biased;
-            () = self.what.standing.lost() => {
-                let message = "whoever opened this stream is signed out: sign in again";
-                frames(self.what.translator.broken("unauthorized", message), None)
+            () = self.options.access.revoked() => {
+                let message = "signed out: sign in again";
+                frames(self.options.translator.abort("unauthorized", message), None)
             }
             next = self.results.next() => match next {
                 Ok(Some(part)) => {
@@ -125,22 +126,22 @@ impl Follow {
                     let records: Vec<ResultRecord> = records.cloned().collect();
                     self.take(&records).await
                 }
-                Ok(None) => self.look_again().await,
-                Err(error) => self.lost(&error),
+                Ok(None) => self.resubscribe().await,
+                Err(error) => self.abort(&error),
             },
-            // What has come is seen before the end.
+            // Results are sent before the end.
             () = self.close.cancelled() => {
-                let message = "the host is stopping: come back with the same `runId`";
-                frames(self.what.translator.broken(run_code::HOST_INTERRUPTED, message), None)
+                let message = "the host is stopping: reconnect with the same `runId`";
+                frames(self.options.translator.abort(run_code::HOST_INTERRUPTED, message), None)
             }
-            asked = self.asked.recv(), if self.what.answers && !self.what.may_wait => {
-                let run_id = &self.what.translator.stream().run_id;
-                // One that lags behind the news does not know whether it has missed some of its own.
-                self.what.may_wait = asked.map_or(true, |asking| *asking == **run_id);
+            asked = self.asked.recv(), if self.options.answers && !self.options.may_be_waiting => {
+                let run_id = &self.options.translator.stream().run_id;
+                // A lagging receiver may have missed a notification for this run.
+                self.options.may_be_waiting = asked.map_or(true, |asking| *asking == **run_id);
                 Bytes::new()
             }
-            () = tokio::time::sleep(quiet) => match self.what.may_wait {
-                true => self.ask().await,
+            () = tokio::time::sleep(quiet) => match self.options.may_be_waiting {
+                true => self.interrupt_if_waiting().await,
                 false => Bytes::from_static(b": keep-alive\n\n"),
             },
         }
@@ -149,32 +150,32 @@ impl Follow {
     async fn take(&mut self, records: &[ResultRecord]) -> Bytes {
         let mut out = BytesMut::new();
         for record in records {
-            self.moved = true;
+            self.progressed = true;
             let number = record.sequence;
-            let shown = match self.what.from {
-                From::Start => true,
-                From::Behind(last) | From::CutOff(last) => number > last,
+            let shown = match self.options.from {
+                StreamStart::Beginning => true,
+                StreamStart::After(last) | StreamStart::Reconnect(last) => number > last,
             };
-            if let From::Behind(last) = self.what.from
+            if let StreamStart::After(last) = self.options.from
                 && (self.after <= last && number > last)
             {
-                // The stream before this one closed what it had open.
-                self.what.translator.close();
+                // The earlier stream already ended its open message.
+                self.options.translator.close();
             }
             self.after = number;
             if record.kind == kind::RUN_COMPLETED
-                && self.what.translator.asked
-                && self.what.answers
+                && self.options.translator.action_requested
+                && self.options.answers
                 && shown
             {
-                let asked = self.ask().await;
-                out.extend_from_slice(&asked);
-                if !asked.is_empty() {
+                let interrupt = self.interrupt_if_waiting().await;
+                out.extend_from_slice(&interrupt);
+                if !interrupt.is_empty() {
                     break;
                 }
             }
-            let recorded = self.recorded(record, shown).await;
-            let events = self.what.translator.take(record, recorded);
+            let recorded = self.tool_record(record, shown).await;
+            let events = self.options.translator.take(record, recorded);
             if shown {
                 write(&mut out, &events, Some(number));
             }
@@ -182,83 +183,84 @@ impl Follow {
         out.freeze()
     }
 
-    /// The host's own record of a call that the runner tells the end of.
-    async fn recorded(&self, record: &ResultRecord, shown: bool) -> Option<serde_json::Value> {
+    /// The host's own record of a completed tool call.
+    async fn tool_record(&self, record: &ResultRecord, shown: bool) -> Option<serde_json::Value> {
         if record.kind != kind::TOOL_CALL_COMPLETED || !shown {
             return None;
         }
         let data: serde_json::Value = serde_json::from_str(record.data.get()).ok()?;
         let (call, run_id) =
-            (data["tool_call_id"].as_str()?, &self.what.translator.stream().run_id);
-        let Following { workspace, language, .. } = &self.what;
+            (data["tool_call_id"].as_str()?, &self.options.translator.stream().run_id);
+        let FollowOptions { workspace, language, .. } = &self.options;
         let output = self.app.host.tool_output(workspace, run_id, call, *language).await;
         output.unwrap_or_else(|error| {
-            tracing::warn!(%error, "the record of a tool call cannot be read");
+            tracing::warn!(%error, run_id, tool_call_id = call, "cannot read the record of a tool call");
             None
         })
     }
 
-    /// Ends the stream with what the run waits for, if it does.
-    async fn ask(&mut self) -> Bytes {
-        self.what.may_wait = false;
-        if !self.what.answers {
+    /// Ends the stream with the pending approvals of the run, if any.
+    async fn interrupt_if_waiting(&mut self) -> Bytes {
+        self.options.may_be_waiting = false;
+        if !self.options.answers {
             return Bytes::new();
         }
-        let (workspace, translator) = (&self.what.workspace, &mut self.what.translator);
+        let (workspace, translator) = (&self.options.workspace, &mut self.options.translator);
         let run_id = translator.stream().run_id.clone();
         match interrupt::pending(&self.app, workspace, &run_id).await {
             Ok(approvals) if approvals.is_empty() => Bytes::new(),
             Ok(approvals) => {
-                let place = (self.after, self.what.language);
+                let position = (self.after, self.options.language);
                 let interrupts = approvals.iter().map(|approval| {
-                    interrupt::of(approval, place, |call| translator.call_id(call))
+                    interrupt::from_approval(approval, position, |call| translator.call_id(call))
                 });
                 let interrupts = interrupts.collect();
                 frames(translator.interrupted(interrupts), None)
             }
-            Err(error) => self.lost(&error),
+            Err(error) => self.abort(&error),
         }
     }
 
-    /// The subscription is over and the run is not, or its results are gone.
-    async fn look_again(&mut self) -> Bytes {
-        let (workspace, run_id) = (&self.what.workspace, &self.what.translator.stream().run_id);
+    /// The subscription ended but the run did not, or its results were removed.
+    async fn resubscribe(&mut self) -> Bytes {
+        let (workspace, run_id) =
+            (&self.options.workspace, &self.options.translator.stream().run_id);
         let run = match self.app.host.run(workspace, run_id).await {
             Ok(run) => run,
-            Err(error) => return self.lost(&error),
+            Err(error) => return self.abort(&error),
         };
         let is_open = |run: &RunView| run.status.is_open();
-        if !self.moved && !run.as_ref().is_some_and(is_open) {
-            return self.as_it_ended(run.as_ref());
+        if !self.progressed && !run.as_ref().is_some_and(is_open) {
+            return self.finish_by_status(run.as_ref());
         }
-        self.moved = false;
+        self.progressed = false;
         match self.app.host.subscribe(workspace, run_id, self.after).await {
             Ok(Some(results)) => {
                 self.results = results;
                 Bytes::new()
             }
-            Ok(None) => self.as_it_ended(None),
-            Err(error) => self.lost(&error),
+            Ok(None) => self.finish_by_status(None),
+            Err(error) => self.abort(&error),
         }
     }
 
-    fn as_it_ended(&mut self, run: Option<&RunView>) -> Bytes {
-        let translator = &mut self.what.translator;
+    fn finish_by_status(&mut self, run: Option<&RunView>) -> Bytes {
+        let translator = &mut self.options.translator;
         let error = run.and_then(|run| run.error.clone());
         frames(
             match (run.map(|run| run.status), error) {
-                (Some(RunStatus::Completed), _) => translator.ended(),
-                (_, Some(error)) => translator.broken(&error.code, error.message),
-                _ => translator.broken("not_found", "the results of this run are gone"),
+                (Some(RunStatus::Completed), _) => translator.finish(),
+                (_, Some(error)) => translator.abort(&error.code, error.message),
+                _ => translator.abort("not_found", "the results of this run were removed"),
             },
             None,
         )
     }
 
-    fn lost(&mut self, error: &StoreError) -> Bytes {
-        tracing::warn!(%error, "an AG-UI reader was cut off");
-        let message = "the run cannot be followed now: come back with the same `runId`";
-        frames(self.what.translator.broken("runtime_error", message), None)
+    fn abort(&mut self, error: &StoreError) -> Bytes {
+        tracing::warn!(%error, run_id = self.options.translator.stream().run_id, "AG-UI stream aborted by a store error");
+        let message = "the run cannot be followed now: reconnect with the same `runId`";
+        frames(self.options.translator.abort("runtime_error", message), None)
     }
 }
 
@@ -268,7 +270,7 @@ pub(crate) fn frames(events: Vec<Event>, number: Option<i64>) -> Bytes {
     out.freeze()
 }
 
-/// The last event of a result carries its number: a reader that has it has them all.
+/// Only the last event of a result carries its number: a reader that has it has received all of them.
 fn write(out: &mut BytesMut, events: &[Event], number: Option<i64>) {
     for (index, event) in events.iter().enumerate() {
         event.write(out, number.filter(|_| index + 1 == events.len()));

@@ -1,6 +1,6 @@
-//! A transcript as messages of AG-UI, with the cards of tools.
+//! A transcript as AG-UI messages, with tool cards.
 //!
-//! Invariant: no two messages and no two calls have one id, and every result of a tool stands behind its call.
+//! Invariant: message ids and call ids are unique, and every tool result follows its call.
 
 use super::card;
 use super::event::Event;
@@ -8,10 +8,10 @@ use greenroom_config::BasePath;
 use serde_json::{Map, Value, json};
 use std::collections::HashSet;
 
-/// What the client has from now on, its cards included.
+/// The complete messages of a client, cards included.
 pub(crate) fn snapshot(items: &[Value], base: &BasePath) -> Event {
-    let own = json!({"authoritativeActivityTypes": [card::ACTIVITY]});
-    let metadata = Map::from_iter([("@ag-ui/client".to_owned(), own)]);
+    let client = json!({"authoritativeActivityTypes": [card::ACTIVITY]});
+    let metadata = Map::from_iter([("@ag-ui/client".to_owned(), client)]);
     Event::MessagesSnapshot { messages: messages(items, base), metadata }
 }
 
@@ -34,7 +34,7 @@ fn message(item: &Value, base: &BasePath, used: &mut HashSet<String>) -> Vec<Val
     }
 }
 
-/// Text alone where there is nothing else; what is kept as an artifact is named.
+/// Plain text unless there are other parts; stored files are referenced by artifact.
 fn content(item: &Value, text: &str, base: &BasePath) -> Value {
     let segments = item["segments"].as_array().map(Vec::as_slice).unwrap_or_default();
     let parts: Vec<Value> = segments.iter().filter_map(|segment| part(segment, base)).collect();
@@ -93,7 +93,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_transcript_is_told_with_its_pictures_and_cards() {
+    fn a_transcript_includes_images_and_cards() {
         let output = json!({"tool_name": "project_cli", "tool_call_id": "c1", "status": "success",
             "tool_call_args": {"a": 1}, "result": {"ok": true}, "error": null});
         let schema = json!({"format": "a2ui", "operations": [{"x": 1}]});

@@ -1,17 +1,17 @@
-//! What an AG-UI client sends, and the event that is made of it.
+//! `RunAgentInput` of an AG-UI client, and the event built from it.
 //!
-//! Invariant: of what a client repeats from earlier (messages, their metadata) nothing is believed; the event
-//! is made of the newest message alone, and everything else is told to the runner as the client's own words.
+//! Invariant: the event is built from the newest message only; earlier messages and their metadata are not
+//! trusted, and everything else is passed to the runner as client-supplied.
 
 mod content;
 
-use crate::answer::Problem;
 use crate::id::Id;
+use crate::response::Problem;
 use greenroom_protocol::{AdapterContext, NESTING_MAX, NewEvent, Object, nesting_depth};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-/// The source of events that come in here.
+/// The source of these events.
 pub(crate) const SOURCE: &str = "agui";
 const ROLES: [&str; 7] =
     ["developer", "system", "assistant", "user", "tool", "activity", "reasoning"];
@@ -26,7 +26,7 @@ pub(crate) struct RunInput {
     protocol_version: Option<String>,
     #[serde(default)]
     parent_run_id: Option<String>,
-    /// As they were sent, to be given back in snapshots.
+    /// As sent, to be returned in snapshots.
     pub(crate) messages: Vec<Value>,
     #[serde(default)]
     pub(crate) state: Value,
@@ -40,7 +40,6 @@ pub(crate) struct RunInput {
     resume: Option<Vec<ResumeEntry>>,
 }
 
-/// The answer to one interrupt.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct ResumeEntry {
@@ -57,12 +56,12 @@ pub(crate) enum ResumeStatus {
     Cancelled,
 }
 
-/// What a client understands.
+/// The protocol version of a client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Profile {
-    /// It says that it speaks 1.0 or later.
+    /// 1.0 or later.
     One,
-    /// It says nothing: only what every version takes is sent.
+    /// Unspecified: only events that every version accepts are sent.
     Legacy,
 }
 
@@ -72,18 +71,19 @@ impl RunInput {
             let message = format!("the body is nested deeper than {NESTING_MAX} levels");
             return Err(Problem::invalid(message));
         }
-        let misread = |error| Problem::invalid(format!("the body is no `RunAgentInput`: {error}"));
-        let value: Value = serde_json::from_slice(body).map_err(misread)?;
+        let invalid =
+            |error| Problem::invalid(format!("the body is not a `RunAgentInput`: {error}"));
+        let value: Value = serde_json::from_slice(body).map_err(invalid)?;
         if !value.is_object() {
-            return Err(Problem::invalid("the body is no `RunAgentInput`: it is not an object"));
+            return Err(Problem::invalid("the body is not a `RunAgentInput`: expected an object"));
         }
         let resume = value["resume"].as_array().map(Vec::as_slice).unwrap_or_default();
         if !resume.iter().all(Value::is_object) {
             return Err(Problem::invalid(
-                "the body is no `RunAgentInput`: `resume` has no objects",
+                "the body is not a `RunAgentInput`: `resume` must contain objects",
             ));
         }
-        let input: Self = serde_json::from_value(value).map_err(misread)?;
+        let input: Self = serde_json::from_value(value).map_err(invalid)?;
         for id in [&input.thread_id, &input.run_id] {
             Id::parse(id.clone())?;
         }
@@ -104,8 +104,7 @@ impl RunInput {
         self.resume.as_deref().unwrap_or_default()
     }
 
-    /// The event of this input. Whose it is, is said in `forwardedProps.actor`, as a sender of events says it;
-    /// else it is whoever has the token.
+    /// The event of this input. `forwardedProps.actor` names its actor; the default is the token's name.
     pub(crate) fn event(
         &self,
         workspace: &str,
@@ -136,13 +135,13 @@ impl RunInput {
                 event["input"] = content::input(&message["content"])?;
                 event["metadata"] = json!({"message_id": message["id"]});
             }
-            None => return Err(Problem::invalid("`messages` has nothing to answer")),
+            None => return Err(Problem::invalid("`messages` contains no message to answer")),
         }
         NewEvent::parse(event.to_string().as_bytes())
             .map_err(|error| Problem::invalid(error.to_string()))
     }
 
-    /// What is kept in place is as large as an event may be; media of the message are kept as artifacts.
+    /// Text, data and adapter context may be as large as an event; media are stored as artifacts.
     pub(crate) fn check_size(&self, event: &NewEvent, bytes_max: usize) -> Result<(), Problem> {
         let text = event.input.text.as_deref().unwrap_or_default().len();
         let rest = json!([event.data, self.adapter().extra]).to_string().len();
@@ -152,7 +151,7 @@ impl RunInput {
         }
     }
 
-    /// Results of tools that the client carried out, those at the end of the messages.
+    /// Results of client-side tools: the tool messages at the end.
     fn tool_results(&self) -> Vec<Value> {
         let last = self.messages.iter().rev().take_while(|message| message["role"] == "tool");
         let mut results: Vec<Value> = last
@@ -169,7 +168,7 @@ impl RunInput {
         results
     }
 
-    /// What the runner is told of the rest.
+    /// Everything else, for the runner.
     pub(crate) fn adapter(&self) -> AdapterContext {
         let mut extra = Object::new();
         let tools = self.tools.clone().unwrap_or_default();
@@ -189,11 +188,11 @@ impl RunInput {
     }
 }
 
-/// As far as a message is used here, or given back.
+/// Checks the fields that are used here or returned.
 fn check_message(message: &Value) -> Result<(), Problem> {
     let role = message.get("role").and_then(Value::as_str).unwrap_or_default();
     if !ROLES.contains(&role) {
-        return Err(Problem::invalid("`messages`: a message has no `role` that AG-UI knows"));
+        return Err(Problem::invalid("`messages`: a message has no valid `role`"));
     }
     if message.get("id").and_then(Value::as_str).is_none_or(str::is_empty) {
         return Err(Problem::invalid("`messages`: a message has no `id`"));

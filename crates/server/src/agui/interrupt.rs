@@ -1,13 +1,12 @@
-//! Approvals as interrupts of AG-UI, and their answers.
+//! Approvals as AG-UI interrupts, and their answers.
 //!
-//! Invariant: a run of the host's waits while several runs of AG-UI come and go: the id of an interrupt names the
-//! approval and the place where its stream ended, and nothing else has to be kept. An answer is the same however
-//! often it comes.
+//! Invariant: one run of the host may wait through several AG-UI runs. The interrupt id contains the approval id
+//! and the position where the stream ended, so nothing else is stored. Answering is idempotent.
 
 use super::event::Interrupt;
 use super::input::{ResumeEntry, ResumeStatus};
 use crate::access::Caller;
-use crate::answer::Problem;
+use crate::response::Problem;
 use crate::router::App;
 use greenroom_host::{ApprovalAnswer, ApprovalQuery};
 use greenroom_protocol::Object;
@@ -20,19 +19,19 @@ use greenroom_tools::ui::Language;
 use greenroom_tools::{Risk, subject};
 use serde_json::{Value, json};
 
-/// Approvals of one run that are looked at.
+/// Pending approvals of a run that are read.
 const PENDING_MAX: usize = 200;
-/// Runs of one thread that are looked at.
+/// Runs of a thread that are read.
 const RUNS_MAX: usize = 50;
 
-/// Why a client has to send something else. Nothing was started.
+/// A rejected request. Nothing was started.
 #[derive(Debug)]
-pub(crate) struct Refused {
+pub(crate) struct Rejection {
     pub(crate) code: &'static str,
     pub(crate) message: String,
 }
 
-/// What was answered, and where the stream of it goes on.
+/// The answered run, and where its stream continues.
 pub(crate) struct Resumed {
     pub(crate) run_id: String,
     pub(crate) after: i64,
@@ -51,7 +50,7 @@ pub(crate) async fn pending(
     Ok(items)
 }
 
-/// What runs of a thread wait for.
+/// Pending approvals of all runs of an agent in a thread.
 pub(crate) async fn pending_in(
     app: &App,
     workspace: &str,
@@ -64,15 +63,15 @@ pub(crate) async fn pending_in(
         ..RunFilter::default()
     };
     let runs = app.host.runs(workspace, filter, None, RUNS_MAX).await?;
-    let mut found = Vec::new();
+    let mut approvals = Vec::new();
     for run in runs.map(|page| page.items).unwrap_or_default() {
-        found.extend(pending(app, workspace, &run.run_id).await?);
+        approvals.extend(pending(app, workspace, &run.run_id).await?);
     }
-    Ok(found)
+    Ok(approvals)
 }
 
-/// An approval as the client is asked about it, where its stream stands behind number `after`.
-pub(crate) fn of(
+/// An approval as an interrupt of a stream that ended after sequence number `after`.
+pub(crate) fn from_approval(
     approval: &ApprovalView,
     (after, language): (i64, Language),
     client_id: impl Fn(&str) -> Option<String>,
@@ -93,7 +92,7 @@ pub(crate) fn of(
     }
 }
 
-/// What is asked, about what, and what to know before saying yes.
+/// The question: action, subject and risk.
 fn message(approval: &ApprovalView, language: Language) -> String {
     let part =
         |object: &Object, key: &str| object.get(key).and_then(Value::as_str).map(str::to_owned);
@@ -118,36 +117,35 @@ fn message(approval: &ApprovalView, language: Language) -> String {
     }
 }
 
-/// Answers what a client was asked. All that its run waits for has to be answered at once.
+/// Answers interrupts. All pending approvals of the run must be answered together.
 pub(crate) async fn resume(
     app: &App,
     caller: &Caller,
     workspace: &str,
     (thread, agent): (&str, &str),
     entries: &[ResumeEntry],
-) -> Result<Result<Resumed, Refused>, Problem> {
-    let by = caller.answerer()?.to_owned();
+) -> Result<Result<Resumed, Rejection>, Problem> {
+    let approver = caller.require_approver()?.to_owned();
     let mut answers = Vec::new();
     for entry in entries {
-        let unknown =
-            || refused("not_found", format!("there is no interrupt `{}`", entry.interrupt_id));
-        let Some((id, after)) = place(&entry.interrupt_id) else { return Ok(Err(unknown())) };
+        let unknown = || reject("not_found", format!("unknown interrupt `{}`", entry.interrupt_id));
+        let Some((id, after)) = parse_id(&entry.interrupt_id) else { return Ok(Err(unknown())) };
         let approval = app.host.approval(workspace, id).await?.filter(|approval| {
-            let is_here = approval.conversation_id.as_deref() == Some(thread);
-            is_here && approval.agent == agent && caller.sees(agent).is_ok()
+            let same_thread = approval.conversation_id.as_deref() == Some(thread);
+            same_thread && approval.agent == agent && caller.require_agent(agent).is_ok()
         });
         let Some(approval) = approval else { return Ok(Err(unknown())) };
         match decision(entry) {
             Ok(decision) => answers.push((approval, decision, after, entry.status)),
-            Err(message) => return Ok(Err(refused("invalid_argument", message))),
+            Err(message) => return Ok(Err(reject("invalid_argument", message))),
         }
     }
     let Some((run_id, after)) = answers.first().map(|one| (one.0.run_id.clone(), one.2)) else {
-        return Ok(Err(refused("invalid_argument", "`resume` is empty".to_owned())));
+        return Ok(Err(reject("invalid_argument", "`resume` is empty".to_owned())));
     };
     if answers.iter().any(|one| one.0.run_id != run_id) {
-        let message = "`resume` answers interrupts of several runs".to_owned();
-        return Ok(Err(refused("invalid_argument", message)));
+        let message = "`resume` contains interrupts of several runs".to_owned();
+        return Ok(Err(reject("invalid_argument", message)));
     }
     let waiting = pending(app, workspace, &run_id).await?;
     let is_answered = |id: &str| answers.iter().any(|(approval, ..)| approval.approval_id == id);
@@ -156,60 +154,65 @@ pub(crate) async fn resume(
     }
     let after = answers.iter().map(|one| one.2).fold(after, i64::max);
     for (approval, decision, _, status) in answers {
-        let by = (decision, by.clone());
+        let decided = (decision, approver.clone());
         let (id, nonce) = (&approval.approval_id, approval.nonce.clone());
-        let answered = app.host.answer_approval(workspace, id, nonce, by).await?;
-        if let Some(message) = contradiction(&answered, status) {
-            return Ok(Err(refused("interrupt_settled", message.to_owned())));
+        let answered = app.host.answer_approval(workspace, id, nonce, decided).await?;
+        if let Some(message) = conflict(&answered, status) {
+            return Ok(Err(reject("interrupt_settled", message.to_owned())));
         }
     }
     Ok(Ok(Resumed { run_id, after }))
 }
 
-pub(crate) fn still_pending(approvals: &[ApprovalView]) -> Refused {
+pub(crate) fn still_pending(approvals: &[ApprovalView]) -> Rejection {
     let ids: Vec<&str> = approvals.iter().map(|one| one.approval_id.as_str()).collect();
-    let message = format!("this thread waits for an answer: {}", ids.join(", "));
-    refused("interrupt_pending", message)
+    let message = format!("this thread has pending approvals: {}", ids.join(", "));
+    reject("interrupt_pending", message)
 }
 
-fn refused(code: &'static str, message: String) -> Refused {
-    Refused { code, message }
+fn reject(code: &'static str, message: String) -> Rejection {
+    Rejection { code, message }
 }
 
-fn place(interrupt_id: &str) -> Option<(&str, i64)> {
+fn parse_id(interrupt_id: &str) -> Option<(&str, i64)> {
     let (approval_id, after) = interrupt_id.rsplit_once('.')?;
     Some((approval_id, crate::query::number(after)?))
 }
 
-/// Only a clear yes allows anything.
+/// Only an explicit `true` approves.
 fn decision(entry: &ResumeEntry) -> Result<Decision, String> {
     if entry.status == ResumeStatus::Cancelled {
         return Ok(Decision::Deny);
     }
     if entry.payload.get("editedArgs").is_some_and(|edited| !edited.is_null()) {
-        return Err("`editedArgs`: what was asked can be allowed or denied, not changed".to_owned());
+        return Err("`editedArgs`: arguments cannot be edited, only allowed or denied".to_owned());
     }
     match entry.payload.get("approved").unwrap_or(&entry.payload) {
         Value::Bool(true) => Ok(Decision::Allow),
         Value::Bool(false) => Ok(Decision::Deny),
-        _ => Err("`payload` of a resolved interrupt is `{\"approved\": true or false}`".to_owned()),
+        _ => {
+            Err("`payload` of a resolved interrupt must be `{\"approved\": true or false}`"
+                .to_owned())
+        }
     }
 }
 
-/// Why what was decided before is not what the client says now.
-fn contradiction(answered: &ApprovalAnswer, status: ResumeStatus) -> Option<&'static str> {
+/// Why an earlier decision contradicts this answer.
+fn conflict(answered: &ApprovalAnswer, status: ResumeStatus) -> Option<&'static str> {
     match answered {
         ApprovalAnswer::Decided(_) => None,
-        // Whoever gives a question up does not care how it was settled.
+        // Cancelling is compatible with every earlier decision.
         ApprovalAnswer::Settled(_) if status == ResumeStatus::Cancelled => None,
         ApprovalAnswer::Settled(approval) => Some(match approval.status {
-            ApprovalStatus::Allowed => "this action was allowed before",
-            ApprovalStatus::Denied => "this action was denied before",
-            ApprovalStatus::Expired => "this interrupt has expired: it can only be cancelled",
-            ApprovalStatus::Cancelled => "the run that asked is over",
+            ApprovalStatus::Allowed => "this action was already allowed",
+            ApprovalStatus::Denied => "this action was already denied",
+            ApprovalStatus::Expired => "this interrupt has expired and can only be cancelled",
+            ApprovalStatus::Cancelled => "the run that requested this action is over",
             ApprovalStatus::Pending => "this interrupt could not be settled, try again",
         }),
-        ApprovalAnswer::WrongNonce | ApprovalAnswer::NotFound => Some("this interrupt is gone"),
+        ApprovalAnswer::WrongNonce | ApprovalAnswer::NotFound => {
+            Some("this interrupt no longer exists")
+        }
     }
 }
 
@@ -222,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn only_a_clear_yes_allows_anything() {
+    fn only_an_explicit_true_approves() {
         let resolved = |payload| decision(&entry(ResumeStatus::Resolved, payload));
         assert_eq!(resolved(json!({"approved": true})), Ok(Decision::Allow));
         assert_eq!(resolved(json!(true)), Ok(Decision::Allow));
@@ -237,11 +240,11 @@ mod tests {
     }
 
     #[test]
-    fn an_id_names_the_approval_and_the_place() {
-        assert_eq!(place("apr_1.7"), Some(("apr_1", 7)));
-        assert_eq!(place("a.b.0"), Some(("a.b", 0)));
+    fn an_id_contains_the_approval_and_the_position() {
+        assert_eq!(parse_id("apr_1.7"), Some(("apr_1", 7)));
+        assert_eq!(parse_id("a.b.0"), Some(("a.b", 0)));
         for other in ["", "apr_1", "apr_1.", "apr_1.-7", "apr_1.x"] {
-            assert_eq!(place(other), None, "{other}");
+            assert_eq!(parse_id(other), None, "{other}");
         }
     }
 }

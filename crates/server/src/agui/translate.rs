@@ -1,8 +1,7 @@
-//! Results of a run as AG-UI events.
+//! Translates results of a run to AG-UI events.
 //!
-//! Invariant: pure, and the same results give the same events: every id is made of the run and the number of a
-//! result, so a client that comes back meets the messages it knows. What is open is closed before the end, and
-//! nothing comes behind the end.
+//! Invariant: pure and deterministic: every id is derived from the run and a sequence number, so a client that
+//! reconnects sees the ids it knows. Open messages are closed before the end, and nothing follows the end.
 
 mod messages;
 mod state;
@@ -20,13 +19,12 @@ use serde_json::{Map, Value, json};
 use state::ClientState;
 use tools::Calls;
 
-/// Whose stream it is.
 #[derive(Debug, Clone)]
 pub(crate) struct Stream {
     pub(crate) thread_id: String,
-    /// The run as the client calls it.
+    /// The client's run id.
     pub(crate) agui_run_id: String,
-    /// The host's run.
+    /// The host's run id.
     pub(crate) run_id: String,
     pub(crate) profile: Profile,
 }
@@ -37,17 +35,24 @@ pub(crate) struct Translator {
     messages: Messages,
     calls: Calls,
     state: ClientState,
-    /// An action was asked for, which may wait for an answer beyond the run.
-    pub(crate) asked: bool,
+    /// An action was requested, which may wait for approval after the run has ended.
+    pub(crate) action_requested: bool,
     ended: bool,
 }
 
 impl Translator {
-    /// A client has these messages and this state. What it has of this very run is told anew.
+    /// A translator for a client with these messages and this state. Its messages of this run are sent again.
     pub(crate) fn new(stream: Stream, messages: Vec<Value>, state: Value) -> Self {
         let calls = Calls::new(&messages, &stream.run_id);
         let messages = Messages::new(messages, &stream.run_id);
-        Self { messages, calls, state: ClientState::new(state), asked: false, ended: false, stream }
+        Self {
+            messages,
+            calls,
+            state: ClientState::new(state),
+            action_requested: false,
+            ended: false,
+            stream,
+        }
     }
 
     pub(crate) fn stream(&self) -> &Stream {
@@ -68,12 +73,12 @@ impl Translator {
         }
     }
 
-    /// Takes back what the client has of this run already, if it has anything.
-    pub(crate) fn reset(&self) -> Option<Event> {
-        self.messages.client_knows_some.then(|| self.messages.snapshot())
+    /// Removes the client's messages of this run, if it has any.
+    pub(crate) fn take_back(&self) -> Option<Event> {
+        self.messages.client_has_own.then(|| self.messages.snapshot())
     }
 
-    /// The host's own record of a call is what is shown of it, where there is one.
+    /// `recorded` is the host's record of a tool call; it takes precedence over what the runner reports.
     pub(crate) fn take(&mut self, record: &ResultRecord, recorded: Option<Value>) -> Vec<Event> {
         let mut out = Vec::new();
         if self.ended {
@@ -100,10 +105,10 @@ impl Translator {
                 self.messages.close(&mut out);
                 self.calls.completed(&call, (number, recorded), &mut self.messages, &mut out);
             }
-            Payload::ArtifactCreated(artifact) => out.push(shown(&artifact)),
+            Payload::ArtifactCreated(artifact) => out.push(artifact_event(&artifact)),
             Payload::StateUpdated(update) => self.state.update(&update, &mut out),
             Payload::ActionRequested(_) => {
-                self.asked = true;
+                self.action_requested = true;
                 out.push(custom(record));
             }
             Payload::RunCompleted(completed) => self.completed(&completed, record, &mut out),
@@ -113,14 +118,14 @@ impl Translator {
         out
     }
 
-    /// Closes what is open, as the end of a stream does.
+    /// Ends the open message.
     pub(crate) fn close(&mut self) -> Vec<Event> {
         let mut out = Vec::new();
         self.messages.close(&mut out);
         out
     }
 
-    /// Ends the stream because something has to be answered first. The host's run goes on.
+    /// Ends the stream because an approval is needed first. The host's run continues.
     pub(crate) fn interrupted(&mut self, interrupts: Vec<Interrupt>) -> Vec<Event> {
         let mut out = self.close();
         out.extend(self.state.snapshot());
@@ -129,16 +134,16 @@ impl Translator {
         out
     }
 
-    /// Ends the stream for a reason that is not the run's own.
-    pub(crate) fn broken(&mut self, code: &str, message: impl Into<String>) -> Vec<Event> {
+    /// Ends the stream for a reason other than the run's own result.
+    pub(crate) fn abort(&mut self, code: &str, message: impl Into<String>) -> Vec<Event> {
         let mut out = self.close();
         self.ended = true;
         out.push(Event::RunError { message: message.into(), code: Some(code.to_owned()) });
         out
     }
 
-    /// Ends the stream of a run that completed and whose results are gone.
-    pub(crate) fn ended(&mut self) -> Vec<Event> {
+    /// Ends the stream of a completed run whose results were removed.
+    pub(crate) fn finish(&mut self) -> Vec<Event> {
         let mut out = self.close();
         let outcome = (self.stream.profile == Profile::One).then_some(Outcome::Success);
         let result = json!({"run_id": self.stream.run_id});
@@ -146,7 +151,7 @@ impl Translator {
         out
     }
 
-    /// How the client calls a tool call of the runner's.
+    /// The client's id of a tool call.
     pub(crate) fn call_id(&self, tool_call_id: &str) -> Option<String> {
         self.calls.client_id(tool_call_id)
     }
@@ -189,17 +194,17 @@ impl Translator {
         Event::RunFinished { thread_id, run_id, result, outcome, usage }
     }
 
-    /// A new attempt begins: what was told of the earlier one is taken back.
+    /// A new attempt starts: everything sent of the earlier one is taken back.
     fn restarted(&mut self, record: &ResultRecord, out: &mut Vec<Event>) {
         self.messages.close(out);
-        if self.messages.forget() {
+        if self.messages.clear() {
             out.push(self.messages.snapshot());
         }
         out.push(custom(record));
     }
 }
 
-fn shown(artifact: &ArtifactCreated) -> Event {
+fn artifact_event(artifact: &ArtifactCreated) -> Event {
     let mut value = json!({});
     let size = artifact.size_bytes.map(Value::from);
     let text = |text: &Option<String>| text.clone().map(Value::from);
@@ -221,7 +226,7 @@ fn shown(artifact: &ArtifactCreated) -> Event {
     Event::Custom { name: kind::ARTIFACT_CREATED.to_owned(), value }
 }
 
-/// What AG-UI has no event for.
+/// A result that AG-UI has no event for.
 fn custom(record: &ResultRecord) -> Event {
     let value = serde_json::from_str(record.data.get()).unwrap_or_default();
     Event::Custom { name: record.kind.to_string(), value }

@@ -1,19 +1,19 @@
-//! Sign-in codes: good once, and not for long.
+//! Sign-in codes: valid once, for a short time.
 //!
-//! Invariant: a code is kept as its hash, and is gone with its first use.
+//! Invariant: a code is stored as its hash and removed on first use.
 
 use super::open::Hash;
 use std::time::{Duration, Instant};
 
-/// Codes that can wait for their use; the oldest makes room.
+/// Unused codes; a new one replaces the oldest.
 const CODES_MAX: usize = 8;
 
 #[derive(Debug, Clone, Copy)]
 struct Code {
     hash: Hash,
-    /// Hash of the token whose session it opens.
+    /// Hash of the token that the session will belong to.
     token: Hash,
-    made: Instant,
+    created: Instant,
 }
 
 /// Oldest first.
@@ -25,17 +25,17 @@ impl Codes {
         if self.0.len() >= CODES_MAX {
             self.0.remove(0);
         }
-        self.0.push(Code { hash, token, made: now });
+        self.0.push(Code { hash, token, created: now });
     }
 
-    /// The token whose session a code opens.
-    pub(super) fn take(&mut self, hash: &Hash, life: Duration, now: Instant) -> Option<Hash> {
-        self.0.retain(|code| now.duration_since(code.made) < life);
-        let place = self.0.iter().position(|code| code.hash == *hash)?;
-        Some(self.0.remove(place).token)
+    /// Consumes a code; returns the token that its session belongs to.
+    pub(super) fn take(&mut self, hash: &Hash, lifetime: Duration, now: Instant) -> Option<Hash> {
+        self.0.retain(|code| now.duration_since(code.created) < lifetime);
+        let index = self.0.iter().position(|code| code.hash == *hash)?;
+        Some(self.0.remove(index).token)
     }
 
-    pub(super) fn keep(&mut self, is_valid: impl Fn(&Hash) -> bool) {
+    pub(super) fn retain_tokens(&mut self, is_valid: impl Fn(&Hash) -> bool) {
         self.0.retain(|code| is_valid(&code.token));
     }
 }
@@ -48,7 +48,7 @@ mod tests {
     const LIFE: Duration = Duration::from_secs(600);
 
     #[test]
-    fn a_code_is_good_once_and_in_time() {
+    fn a_code_is_valid_once_and_until_it_expires() {
         let (mut codes, start) = (Codes::default(), Instant::now());
         let at = |seconds| start + Duration::from_secs(seconds);
         codes.add([1; 32], TOKEN, start);
@@ -60,7 +60,7 @@ mod tests {
     }
 
     #[test]
-    fn the_oldest_of_too_many_codes_is_gone() {
+    fn a_new_code_replaces_the_oldest() {
         let (mut codes, now) = (Codes::default(), Instant::now());
         for number in 0..=8_u8 {
             codes.add([number; 32], TOKEN, now);

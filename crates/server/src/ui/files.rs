@@ -1,4 +1,4 @@
-//! The files of the interface: in the program itself, or in a debug build in `web/dist` as it is now.
+//! The files of the interface: embedded in release builds, read from `web/dist` in debug builds.
 
 use bytes::Bytes;
 use rust_embed::RustEmbed;
@@ -9,16 +9,15 @@ use std::borrow::Cow;
 #[allow_missing = true]
 struct Dist;
 
-/// One file: its bytes, and a short text that changes with them.
+/// A file and its ETag.
 pub(super) struct File {
     pub(super) bytes: Bytes,
     pub(super) tag: String,
 }
 
-/// Files by name.
 pub(super) type Files<'a> = dyn Fn(&str) -> Option<File> + 'a;
 
-pub(super) fn carried(name: &str) -> Option<File> {
+pub(super) fn embedded(name: &str) -> Option<File> {
     let file = Dist::get(name)?;
     let bytes = match file.data {
         Cow::Borrowed(bytes) => Bytes::from_static(bytes),
@@ -29,7 +28,7 @@ pub(super) fn carried(name: &str) -> Option<File> {
     Some(File { bytes, tag })
 }
 
-/// Plain names with slashes between them; nothing that leads up, nothing hidden, nothing written in disguise.
+/// Plain segments separated by slashes: no `..`, no hidden files, no escapes.
 pub(super) fn is_name(path: &str) -> bool {
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte);
     path.len() <= 255
@@ -38,7 +37,7 @@ pub(super) fn is_name(path: &str) -> bool {
             .all(|part| !part.is_empty() && !part.starts_with('.') && part.bytes().all(is_plain))
 }
 
-/// What a file is, by the end of its name.
+/// The content type by file extension.
 pub(super) fn kind(name: &str) -> &'static str {
     match name.rsplit_once('.').map(|(_, ending)| ending) {
         Some("html") => "text/html; charset=utf-8",

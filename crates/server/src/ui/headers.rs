@@ -1,16 +1,16 @@
-//! What browsers are told to refuse on the pages of the interface.
+//! Security headers of the interface's pages.
 
 use axum::http::header::{
     CONTENT_SECURITY_POLICY, HeaderMap, HeaderName, HeaderValue, REFERRER_POLICY, X_FRAME_OPTIONS,
 };
 
-/// No script but the interface's own files, no request to anyone but the host, in nobody's frame.
+/// Only the host's own scripts and requests; no framing.
 const POLICY: &str = "default-src 'self'; script-src 'self'; style-src 'self' 'unsafe-inline'; \
     img-src 'self' data: blob:; connect-src 'self'; frame-ancestors 'none'; base-uri 'none'; \
     form-action 'self'; object-src 'none'";
 
 pub(super) fn protect(headers: &mut HeaderMap) {
-    let told = [
+    let headers_set = [
         (CONTENT_SECURITY_POLICY, POLICY),
         (REFERRER_POLICY, "no-referrer"),
         (X_FRAME_OPTIONS, "DENY"),
@@ -20,5 +20,5 @@ pub(super) fn protect(headers: &mut HeaderMap) {
             "camera=(), geolocation=(), microphone=(), payment=(), usb=()",
         ),
     ];
-    headers.extend(told.map(|(name, value)| (name, HeaderValue::from_static(value))));
+    headers.extend(headers_set.map(|(name, value)| (name, HeaderValue::from_static(value))));
 }

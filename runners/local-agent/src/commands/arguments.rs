@@ -1,32 +1,31 @@
-//! The arguments of a call, as they were typed behind its name: `key=value`, one JSON object, or plain text.
+//! Parses typed arguments: `key=value`, one JSON object, or free text.
 //!
-//! Invariant: every word ends up in an argument, or the line is refused with the reason.
+//! Invariant: every word becomes part of an argument, or the line is rejected with the reason.
 
 use super::line::{Given, Word, words};
 use super::schema::Schema;
 use greenroom_sdk::{Object, Value};
 
-/// Why a line cannot be made into arguments.
+/// Why a line is invalid.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Problem {
-    /// It begins like a JSON object and is none.
+    /// Starts like a JSON object but is invalid.
     NotJson(String),
-    /// Text that no argument takes.
-    NoPlace(String),
-    /// Text in several places.
+    /// Free text that no argument accepts.
+    UnexpectedText(String),
+    /// Free text in several places.
     Scattered,
-    /// An argument that is no list was given twice.
-    Twice(String),
-    /// A key leads into something that is no object.
+    /// A duplicate argument that is not a list.
+    Duplicate(String),
+    /// A key leads into something other than an object.
     NotAnObject(String),
-    /// A quote that nothing closes.
+    /// An unclosed quote.
     Unclosed(String),
-    /// More than anybody types; one JSON object may be longer.
+    /// Too long; one JSON object may be longer.
     TooLong,
 }
 
-/// Bytes of arguments that are not written as JSON. Whether a quote is closed is only known at the end of the
-/// line, so reading takes time by its square.
+/// Limit for arguments that are not JSON: finding unclosed quotes takes quadratic time.
 const TYPED_BYTES_MAX: usize = 8 * 1024;
 
 pub(crate) fn read(line: &str, schema: &Schema) -> Result<Object, Problem> {
@@ -38,25 +37,25 @@ pub(crate) fn read(line: &str, schema: &Schema) -> Result<Object, Problem> {
     }
     let mut arguments = Object::new();
     let mut free: Vec<Vec<Word<'_>>> = Vec::new();
-    let mut goes_on = false;
+    let mut in_text = false;
     for word in words(line) {
-        // What looks like a key inside of free text is text, unless the tool knows it.
-        let key = word.key.filter(|key| !goes_on || schema.has(key));
-        // Inside of free text a `'` may be an apostrophe.
-        let may_be_text = goes_on && key.is_none() && word.given.text.starts_with('\'');
+        // In free text a key counts only if the tool knows it.
+        let key = word.key.filter(|key| !in_text || schema.has(key));
+        // In free text a `'` may be an apostrophe.
+        let may_be_text = in_text && key.is_none() && word.given.text.starts_with('\'');
         if word.is_unclosed && !may_be_text {
             return Err(Problem::Unclosed(line[word.start..].to_owned()));
         }
         match key {
             Some(key) => put(&mut arguments, schema, key, &word.given)?,
-            None if goes_on => free.last_mut().into_iter().for_each(|run| run.push(word.clone())),
+            None if in_text => free.last_mut().into_iter().for_each(|run| run.push(word.clone())),
             None => free.push(vec![word]),
         }
-        goes_on = key.is_none();
+        in_text = key.is_none();
     }
     match free.as_slice() {
         [] => Ok(arguments),
-        [text] => place(arguments, schema, line, text),
+        [text] => assign_text(arguments, schema, line, text),
         _ => Err(Problem::Scattered),
     }
 }
@@ -74,14 +73,14 @@ fn put(arguments: &mut Object, schema: &Schema, key: &str, given: &Given) -> Res
         (None, value) => {
             object.insert((*last).to_owned(), value);
         }
-        (Some(Value::Array(had)), Value::Array(more)) => had.extend(more),
-        (Some(_), _) => return Err(Problem::Twice(key.to_owned())),
+        (Some(Value::Array(existing)), Value::Array(more)) => existing.extend(more),
+        (Some(_), _) => return Err(Problem::Duplicate(key.to_owned())),
     }
     Ok(())
 }
 
-/// Gives free text to the field that takes it.
-fn place(
+/// Assigns free text to the field that accepts it.
+fn assign_text(
     mut arguments: Object,
     schema: &Schema,
     line: &str,
@@ -90,7 +89,7 @@ fn place(
     let (start, end) = (text[0].start, text[text.len() - 1].end);
     let raw = &line[start..end];
     let field = schema.open_field(&arguments).map(|field| field.name.to_owned());
-    let Some(field) = field else { return Err(Problem::NoPlace(raw.to_owned())) };
+    let Some(field) = field else { return Err(Problem::UnexpectedText(raw.to_owned())) };
     let given = match text {
         words if schema.is_list(&[&field]) => {
             for word in words {
@@ -118,7 +117,7 @@ mod tests {
             "at": {"type": "object", "properties": {"line": {"type": "integer"}}},
             "dotted.name": {"type": "integer"},
         }});
-        Schema::of_contract(&schema)
+        Schema::from_contract(&schema)
     }
 
     fn typed(line: &str) -> Result<Value, Problem> {
@@ -126,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn all_ways_to_write_lead_to_the_same_arguments() {
+    fn all_forms_give_the_same_arguments() {
         let expected = json!({"text": "two  blanks", "count": 2});
         for line in [
             r#"text="two  blanks" count=2"#,
@@ -141,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn free_text_stays_as_it_was_typed() {
+    fn free_text_is_kept_as_typed() {
         for text in [
             r#"He said "hi  there"  twice"#,
             "it's fine, e=mc2 and  a=b",
@@ -155,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn lists_grow_and_dots_lead_into_objects() {
+    fn lists_are_appended_and_dots_are_paths() {
         let line = "x tags=a,b tags=c at.line=7 at.more=yes dotted.name=1";
         let expected = json!({"text": "x", "tags": ["a", "b", "c"],
             "at": {"line": 7, "more": "yes"}, "dotted.name": 1});
@@ -163,15 +162,15 @@ mod tests {
     }
 
     #[test]
-    fn a_key_that_does_not_exist_is_handed_on_for_the_host_to_judge() {
+    fn unknown_keys_are_passed_to_the_host() {
         assert_eq!(typed("txt=hello"), Ok(json!({"txt": "hello"})));
     }
 
     #[test]
-    fn what_cannot_be_understood_is_refused_with_the_reason() {
+    fn invalid_lines_are_rejected_with_the_reason() {
         assert!(matches!(typed("{text: 1}"), Err(Problem::NotJson(_))));
         assert!(matches!(typed("{\"text\": 1} x"), Err(Problem::NotJson(_))));
-        assert_eq!(typed("count=1 count=2"), Err(Problem::Twice("count".to_owned())));
+        assert_eq!(typed("count=1 count=2"), Err(Problem::Duplicate("count".to_owned())));
         assert_eq!(typed("a count=1 b"), Err(Problem::Scattered));
         for line in ["text=\"two blanks", "\"two blanks", "'two blanks", "text='two", "text=“二 三"]
         {
@@ -182,15 +181,18 @@ mod tests {
             assert_eq!(typed(&line), Err(Problem::TooLong));
         }
         assert_eq!(typed("count=1 count.x=2"), Err(Problem::NotAnObject("count.x".to_owned())));
-        let none = Schema::of_contract(&json!({"type": "object", "properties": {}}));
-        assert_eq!(read("hello  you", &none), Err(Problem::NoPlace("hello  you".to_owned())));
+        let none = Schema::from_contract(&json!({"type": "object", "properties": {}}));
+        assert_eq!(
+            read("hello  you", &none),
+            Err(Problem::UnexpectedText("hello  you".to_owned()))
+        );
     }
 
     #[test]
     fn words_fill_the_one_list_that_is_required() {
         let schema = json!({"type": "object", "required": ["with"],
             "properties": {"with": {"type": "array", "items": {"type": "string"}}}});
-        let read = read("ann \"bob b\"", &Schema::of_contract(&schema));
+        let read = read("ann \"bob b\"", &Schema::from_contract(&schema));
         assert_eq!(read.map(Value::Object), Ok(json!({"with": ["ann", "bob b"]})));
     }
 }

@@ -1,13 +1,12 @@
-//! What this actor can call by a command: every granted tool, and every granted method of the project CLI.
+//! Everything that a command can call: granted tools, and granted methods of the project CLI.
 //!
-//! Invariant: what is found here is granted; whether a call may be made is still the host's to say.
+//! Invariant: everything listed is granted; the host still decides on each call.
 
 use super::schema::Schema;
 use crate::texts::Texts;
 use crate::tools::PROJECT_CLI;
 use greenroom_sdk::{Object, RunCtx, ToolResource, Value};
 
-/// One thing to call.
 #[derive(Debug, Clone)]
 pub(crate) struct Callable {
     pub(crate) name: String,
@@ -24,17 +23,16 @@ enum Target {
     Method,
 }
 
-/// Everything there is, by name.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Catalogue {
     callables: Vec<Callable>,
 }
 
-/// What a name means.
-pub(crate) enum Found<'c> {
+/// The result of a lookup.
+pub(crate) enum Lookup<'c> {
     Nothing,
     One(&'c Callable),
-    /// The end of several names.
+    /// The name is a suffix of several names.
     Several(Vec<&'c Callable>),
 }
 
@@ -55,7 +53,7 @@ impl Callable {
         }
     }
 
-    /// What it does, in the language of the reader where that is known.
+    /// The description, in the reader's language if available.
     pub(crate) fn about(&self, texts: Texts) -> &str {
         match (texts, &self.about_zh) {
             (Texts::Chinese, Some(about)) => about,
@@ -63,8 +61,8 @@ impl Callable {
         }
     }
 
-    /// Whether its name or what is said of it, in whatever language, holds a word.
-    pub(crate) fn holds(&self, word: &str) -> bool {
+    /// Whether its name or description, in any language, contains a word.
+    pub(crate) fn contains(&self, word: &str) -> bool {
         let texts = [&self.name, &self.about, self.about_zh.as_ref().unwrap_or(&self.about)];
         texts.into_iter().any(|text| text.to_lowercase().contains(word))
     }
@@ -76,8 +74,8 @@ impl Callable {
 }
 
 impl Catalogue {
-    /// The names, and the schemas of tools.
-    pub(crate) fn of(tools: &[ToolResource]) -> Self {
+    /// Names, and schemas of tools.
+    pub(crate) fn new(tools: &[ToolResource]) -> Self {
         let mut callables: Vec<Callable> = tools
             .iter()
             .map(|tool| Callable {
@@ -91,7 +89,7 @@ impl Catalogue {
         let cli = tools.iter().find(|tool| tool.tool_name == PROJECT_CLI);
         let methods = cli.and_then(|tool| tool.metadata.get("methods")).and_then(Value::as_array);
         for name in methods.into_iter().flatten().filter_map(Value::as_str) {
-            // A tool that has the name of a method is called by it.
+            // A tool takes precedence over a method of the same name.
             if callables.iter().all(|known| known.name != name) {
                 callables.push(Callable {
                     name: name.to_owned(),
@@ -106,7 +104,7 @@ impl Catalogue {
         Self { callables }
     }
 
-    /// With what the methods take, which the context of a run does not say.
+    /// Adds the contracts of methods, which the run context lacks.
     pub(crate) async fn with_contracts(mut self, ctx: &RunCtx) -> Self {
         if self.callables.iter().all(|callable| callable.target == Target::Tool) {
             return self;
@@ -119,31 +117,31 @@ impl Catalogue {
             };
             callable.about = contract["description"].as_str().unwrap_or_default().to_owned();
             callable.about_zh = contract["descriptions"]["zh_Hans"].as_str().map(ToOwned::to_owned);
-            callable.schema = Schema::of_contract(&contract["input_schema"]);
+            callable.schema = Schema::from_contract(&contract["input_schema"]);
         }
         self
     }
 
-    /// All that people call; the project CLI is called by its methods.
-    pub(crate) fn shown(&self) -> impl Iterator<Item = &Callable> {
+    /// Everything to list; the project CLI is listed by its methods.
+    pub(crate) fn listed(&self) -> impl Iterator<Item = &Callable> {
         let has_methods = self.callables.iter().any(|one| one.target == Target::Method);
         self.callables.iter().filter(move |one| !(has_methods && one.name == PROJECT_CLI))
     }
 
-    /// By the whole name, else by its last part, whatever the case.
-    pub(crate) fn find(&self, name: &str) -> Found<'_> {
+    /// By the full name, else by its last part, ignoring case.
+    pub(crate) fn find(&self, name: &str) -> Lookup<'_> {
         let all = |is_it: &dyn Fn(&&Callable) -> bool| {
             self.callables.iter().filter(is_it).collect::<Vec<_>>()
         };
-        let tries = [
+        let candidates = [
             all(&|one| one.name == name),
             all(&|one| one.name.eq_ignore_ascii_case(name)),
             all(&|one| one.alias().eq_ignore_ascii_case(name)),
         ];
-        match tries.into_iter().find(|found| !found.is_empty()).as_deref() {
-            None => Found::Nothing,
-            Some([one]) => Found::One(one),
-            Some(several) => Found::Several(several.to_vec()),
+        match candidates.into_iter().find(|found| !found.is_empty()).as_deref() {
+            None => Lookup::Nothing,
+            Some([one]) => Lookup::One(one),
+            Some(several) => Lookup::Several(several.to_vec()),
         }
     }
 }
@@ -158,20 +156,20 @@ mod tests {
         let methods = json!(["calendar.read", "contacts.read", "calendar.create"]);
         let metadata = Object::from_iter([("methods".to_owned(), methods)]);
         let cli = ToolResource { metadata, ..tool(PROJECT_CLI) };
-        Catalogue::of(&[tool("fs/Write"), cli, tool("create"), tool("forge.add")])
+        Catalogue::new(&[tool("fs/Write"), cli, tool("create"), tool("forge.add")])
     }
 
-    fn found(name: &str) -> Vec<String> {
+    fn lookup(name: &str) -> Vec<String> {
         let names = |all: Vec<&Callable>| all.into_iter().map(|one| one.name.clone()).collect();
         match catalogue().find(name) {
-            Found::Nothing => Vec::new(),
-            Found::One(one) => vec![one.name.clone()],
-            Found::Several(several) => names(several),
+            Lookup::Nothing => Vec::new(),
+            Lookup::One(one) => vec![one.name.clone()],
+            Lookup::Several(several) => names(several),
         }
     }
 
     #[test]
-    fn a_name_is_found_whole_before_it_is_found_by_its_end() {
+    fn a_full_name_takes_precedence_over_a_suffix() {
         for (name, expected) in [
             ("forge.add", vec!["forge.add"]),
             ("ADD", vec!["forge.add"]),
@@ -183,20 +181,20 @@ mod tests {
             ("forge", vec![]),
             ("unknown", vec![]),
         ] {
-            assert_eq!(found(name), expected, "{name}");
+            assert_eq!(lookup(name), expected, "{name}");
         }
     }
 
     #[test]
     fn a_method_is_a_call_of_the_project_cli() {
         let catalogue = catalogue();
-        let Found::One(read) = catalogue.find("calendar.read") else { panic!("it is there") };
+        let Lookup::One(read) = catalogue.find("calendar.read") else { panic!("it is there") };
         let input = Object::from_iter([("mode".to_owned(), json!("day"))]);
         let (tool, parameters) = read.call(input);
         assert_eq!(tool, PROJECT_CLI);
         let expected = json!({"module": "calendar", "method": "read", "input": {"mode": "day"}});
         assert_eq!(Value::Object(parameters), expected);
-        let shown: Vec<&str> = catalogue.shown().map(|one| one.name.as_str()).collect();
+        let listed: Vec<&str> = catalogue.listed().map(|one| one.name.as_str()).collect();
         let expected = [
             "calendar.create",
             "calendar.read",
@@ -205,6 +203,6 @@ mod tests {
             "forge.add",
             "fs/Write",
         ];
-        assert_eq!(shown, expected);
+        assert_eq!(listed, expected);
     }
 }

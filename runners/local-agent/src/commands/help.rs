@@ -1,4 +1,4 @@
-//! What there is to type, told to people.
+//! Help texts of commands.
 
 use super::arguments::Problem;
 use super::catalogue::{Callable, Catalogue};
@@ -6,28 +6,28 @@ use super::schema::{Field, Schema};
 use crate::texts::Texts;
 use greenroom_sdk::Value;
 
-/// With more tools than these, a list holds names alone.
+/// With more tools, the list contains names only.
 const DETAILED_MAX: usize = 60;
 const ABOUT_CHARS_MAX: usize = 120;
 
-/// Commands of the agent's own: what is typed, in English, in Chinese.
+/// The agent's own commands: syntax, English, Chinese.
 const OWN: [(&str, &str, &str); 5] = [
     (
         "/help [NAME]",
-        "what there is, or how to call one tool",
+        "list commands and tools, or show how to call one",
         "列出可用命令，或说明某个工具的用法，也可写作 /帮助",
     ),
     ("/tools [WORDS]", "the tools you can call", "列出可以调用的工具，也可写作 /工具"),
     (
         "/model [NAME]",
-        "the model of this conversation, or another one",
+        "show or change the model of this conversation",
         "查看或更换本会话的模型，也可写作 /模型",
     ),
-    ("/reset", "begin the conversation anew", "重新开始会话，也可写作 /重置"),
-    ("/cancel", "end the answer that is under way", "停止正在进行的回答，也可写作 /取消"),
+    ("/reset", "start the conversation over", "重新开始会话，也可写作 /重置"),
+    ("/cancel", "cancel the current answer", "停止正在进行的回答，也可写作 /取消"),
 ];
 
-/// Everything: commands, then tools with their arguments.
+/// Commands, then tools with their arguments.
 pub(crate) fn all(catalogue: &Catalogue, texts: Texts) -> String {
     let mut lines = vec![texts.pick("Commands:", "命令：").to_owned()];
     lines.extend(OWN.iter().map(|(typed, en, zh)| format!("{typed} — {}", texts.pick(en, zh))));
@@ -35,33 +35,33 @@ pub(crate) fn all(catalogue: &Catalogue, texts: Texts) -> String {
     lines.extend(tools(catalogue, "", texts));
     lines.push(String::new());
     let how = texts.pick(
-        "Arguments are key=value, one JSON object, or plain text for the first of them; \
-         quotes keep blanks together. `//` begins a text that is no command.",
+        "Arguments are key=value pairs, one JSON object, or plain text for the first argument; \
+         quote values with spaces. Text that starts with `//` is not a command.",
         "参数写成 key=value、一个 JSON 对象，或直接写文本（填入首要参数）；引号可保留空格。以 `//` 开头的文本不是命令。",
     );
     lines.push(how.to_owned());
     lines.join("\n")
 }
 
-/// The tools whose name or description holds the words.
+/// Tools whose name or description contains the words.
 pub(crate) fn tools(catalogue: &Catalogue, words: &str, texts: Texts) -> Vec<String> {
     let words = words.to_lowercase();
-    let holds = |one: &&Callable| words.split_whitespace().all(|word| one.holds(word));
-    let found: Vec<&Callable> = catalogue.shown().filter(holds).collect();
-    if found.is_empty() {
-        let none = texts.pick("There are no such tools.", "没有这样的工具。");
+    let contains = |one: &&Callable| words.split_whitespace().all(|word| one.contains(word));
+    let matches: Vec<&Callable> = catalogue.listed().filter(contains).collect();
+    if matches.is_empty() {
+        let none = texts.pick("No matching tools.", "没有匹配的工具。");
         return vec![none.to_owned()];
     }
     let mut lines = vec![texts.pick("Tools:", "工具：").to_owned()];
-    let line = |one: &&Callable| match found.len() <= DETAILED_MAX {
+    let line = |one: &&Callable| match matches.len() <= DETAILED_MAX {
         true => format!("{}{}", usage(one, texts), dash(&first_sentence(one.about(texts)))),
         false => format!("/{}", one.name),
     };
-    lines.extend(found.iter().map(line));
+    lines.extend(matches.iter().map(line));
     lines
 }
 
-/// One tool: how to call it, and what each argument is.
+/// One tool: syntax and arguments.
 pub(crate) fn one(callable: &Callable, texts: Texts) -> String {
     let mut lines = vec![usage(callable, texts)];
     let about = callable.about(texts);
@@ -84,10 +84,10 @@ pub(crate) fn one(callable: &Callable, texts: Texts) -> String {
 fn usage(callable: &Callable, texts: Texts) -> String {
     let mut usage = format!("/{}", callable.name);
     for field in callable.schema.fields() {
-        let shown = format!("{}={}", field.name, shape(&callable.schema, &field, texts));
+        let listed = format!("{}={}", field.name, shape(&callable.schema, &field, texts));
         usage += &match field.is_required {
-            true => format!(" {shown}"),
-            false => format!(" [{shown}]"),
+            true => format!(" {listed}"),
+            false => format!(" [{listed}]"),
         };
     }
     usage
@@ -96,9 +96,9 @@ fn usage(callable: &Callable, texts: Texts) -> String {
 fn shape(schema: &Schema, field: &Field<'_>, texts: Texts) -> String {
     let choices = schema.choices(field.schema);
     if !choices.is_empty() {
-        let shown =
+        let listed =
             |value: &&Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
-        return choices.iter().map(shown).collect::<Vec<_>>().join("|");
+        return choices.iter().map(listed).collect::<Vec<_>>().join("|");
     }
     let kind = schema.kinds(field.schema).into_iter().find(|kind| *kind != "null");
     match kind.unwrap_or_default() {
@@ -128,34 +128,36 @@ fn first_sentence(text: &str) -> String {
     }
 }
 
-/// A name that could mean several tools.
-pub(crate) fn which(name: &str, several: &[&Callable], texts: Texts) -> String {
+/// A name that matches several tools.
+pub(crate) fn ambiguous(name: &str, several: &[&Callable], texts: Texts) -> String {
     let names: Vec<String> = several.iter().map(|one| format!("/{}", one.name)).collect();
     let names = names.join(texts.pick(", ", "、"));
     match texts {
-        Texts::English => format!("`/{name}` could be: {names}"),
-        Texts::Chinese => format!("`/{name}` 可能是：{names}"),
+        Texts::English => format!("`/{name}` is ambiguous: {names}"),
+        Texts::Chinese => format!("`/{name}` 有多个匹配：{names}"),
     }
 }
 
 pub(crate) fn problem(problem: &Problem, texts: Texts) -> String {
     match (problem, texts) {
         (Problem::NotJson(error), Texts::English) => {
-            format!("what begins with `{{` must be one JSON object: {error}")
+            format!("text that starts with `{{` must be one JSON object: {error}")
         }
         (Problem::NotJson(error), Texts::Chinese) => {
             format!("以 `{{` 开头的必须是一个 JSON 对象：{error}")
         }
-        (Problem::NoPlace(text), Texts::English) => format!("no argument takes the text `{text}`"),
-        (Problem::NoPlace(text), Texts::Chinese) => format!("没有参数可以接收文本 `{text}`"),
+        (Problem::UnexpectedText(text), Texts::English) => {
+            format!("no argument accepts the text `{text}`")
+        }
+        (Problem::UnexpectedText(text), Texts::Chinese) => format!("没有参数可以接收文本 `{text}`"),
         (Problem::Scattered, Texts::English) => {
             "there is text in several places: put it in quotes".to_owned()
         }
         (Problem::Scattered, Texts::Chinese) => "文本分散在多处：请用引号括起来".to_owned(),
-        (Problem::Twice(key), Texts::English) => format!("`{key}` is given twice"),
-        (Problem::Twice(key), Texts::Chinese) => format!("`{key}` 给了两次"),
+        (Problem::Duplicate(key), Texts::English) => format!("`{key}` is given twice"),
+        (Problem::Duplicate(key), Texts::Chinese) => format!("`{key}` 重复"),
         (Problem::NotAnObject(key), Texts::English) => {
-            format!("`{key}` leads into something that is no object")
+            format!("`{key}` does not lead into an object")
         }
         (Problem::NotAnObject(key), Texts::Chinese) => format!("`{key}` 指向的不是对象"),
         (Problem::TooLong, Texts::English) => {
@@ -167,11 +169,11 @@ pub(crate) fn problem(problem: &Problem, texts: Texts) -> String {
     }
 }
 
-/// Why a call failed, with all the arguments that it lacks: a tool may tell the first alone.
+/// The error of a call with all missing arguments: a tool may report only the first.
 pub(crate) fn with_missing(why: String, missing: &[&str], texts: Texts) -> String {
-    let told =
+    let is_mentioned =
         |name: &&str| why.contains(&format!("`{name}`")) || why.contains(&format!("\"{name}\""));
-    if missing.iter().all(told) {
+    if missing.iter().all(is_mentioned) {
         return why;
     }
     let quoted: Vec<String> = missing.iter().map(|name| format!("`{name}`")).collect();
@@ -181,8 +183,8 @@ pub(crate) fn with_missing(why: String, missing: &[&str], texts: Texts) -> Strin
     }
 }
 
-/// A command that was not allowed, or that the host could not carry out: calling it otherwise changes nothing.
-pub(crate) fn refused(callable: &Callable, why: &str, texts: Texts) -> String {
+/// A call that was not allowed or that the host could not execute: other arguments would not help.
+pub(crate) fn rejected(callable: &Callable, why: &str, texts: Texts) -> String {
     let name = &callable.name;
     match texts {
         Texts::English => format!("`/{name}` failed: {why}"),
@@ -190,10 +192,10 @@ pub(crate) fn refused(callable: &Callable, why: &str, texts: Texts) -> String {
     }
 }
 
-/// A command that failed: why, and how it is called.
+/// A failed call: the reason and the syntax.
 pub(crate) fn failed(callable: &Callable, why: &str, texts: Texts) -> String {
-    let refused = refused(callable, why, texts);
-    format!("{refused}\n\n{}\n{}", texts.pick("How to call it:", "用法："), one(callable, texts))
+    let rejected = rejected(callable, why, texts);
+    format!("{rejected}\n\n{}\n{}", texts.pick("Usage:", "用法："), one(callable, texts))
 }
 
 #[cfg(test)]
@@ -201,17 +203,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn all_missing_arguments_are_told_unless_they_were() {
-        let told =
+    fn all_missing_arguments_are_listed_unless_mentioned() {
+        let joined =
             |why: &str, missing: &[&str], texts| with_missing(why.to_owned(), missing, texts);
         let first = "missing field `title` (X)";
         let all = "missing field `title` (X); missing: `title`, `start_at`";
-        assert_eq!(told(first, &["title", "start_at"], Texts::English), all);
+        assert_eq!(joined(first, &["title", "start_at"], Texts::English), all);
         let all = "missing field `title` (X)；缺少：`title`、`start_at`";
-        assert_eq!(told(first, &["title", "start_at"], Texts::Chinese), all);
-        assert_eq!(told(first, &["title"], Texts::English), first);
+        assert_eq!(joined(first, &["title", "start_at"], Texts::Chinese), all);
+        assert_eq!(joined(first, &["title"], Texts::English), first);
         let property = "\"title\" is a required property";
-        assert_eq!(told(property, &["title"], Texts::English), property);
-        assert_eq!(told("the pen is empty", &[], Texts::English), "the pen is empty");
+        assert_eq!(joined(property, &["title"], Texts::English), property);
+        assert_eq!(joined("the pen is empty", &[], Texts::English), "the pen is empty");
     }
 }

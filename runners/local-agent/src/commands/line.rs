@@ -1,12 +1,12 @@
-//! A command as it was typed: its name, and its words. A slash may be the full-width one of Chinese keyboards.
+//! A typed command: its name and words. The slash may be the full-width one of Chinese keyboards.
 //!
-//! Invariant: nothing that was typed is lost or changed: blanks inside of quotes and of free text stay, and what
-//! is no argument is free text with its place in the line.
+//! Invariant: nothing typed is lost or changed: spaces in quotes and free text stay, and what is not an argument is
+//! free text with its position in the line.
 
 use greenroom_sdk::Value;
 use serde_json::Deserializer;
 
-/// What a command begins with.
+/// Prefixes of a command.
 pub(crate) const SLASHES: [char; 2] = ['/', '／'];
 
 /// `/name rest`.
@@ -17,8 +17,8 @@ pub(crate) struct Line<'t> {
 }
 
 impl<'t> Line<'t> {
-    /// `//` is an escape: such a text is no command.
-    pub(crate) fn of(text: &'t str) -> Option<Self> {
+    /// `//` is an escape: such a text is not a command.
+    pub(crate) fn parse(text: &'t str) -> Option<Self> {
         let line = text.trim().strip_prefix(SLASHES)?;
         let end = line.find(char::is_whitespace).unwrap_or(line.len());
         let (name, rest) = line.split_at(end);
@@ -26,29 +26,28 @@ impl<'t> Line<'t> {
     }
 }
 
-/// One value, as typed.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Given {
     pub(crate) text: String,
     pub(crate) is_quoted: bool,
-    /// What the text is as JSON, where it was typed as a list or an object.
+    /// The JSON value, if it was typed as a list or an object.
     pub(crate) json: Option<Value>,
 }
 
 /// One word of the line.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Word<'t> {
-    /// Of `key=value`.
+    /// The key of `key=value`.
     pub(crate) key: Option<&'t str>,
     pub(crate) given: Given,
-    /// It begins with a quote that nothing closes.
+    /// It starts with an unclosed quote.
     pub(crate) is_unclosed: bool,
-    /// Where it stands in the line.
+    /// Its position in the line.
     pub(crate) start: usize,
     pub(crate) end: usize,
 }
 
-/// The words of a line, in their order.
+/// The words of a line in order.
 pub(crate) fn words(line: &str) -> Vec<Word<'_>> {
     let mut words = Vec::new();
     let mut at = 0;
@@ -68,16 +67,16 @@ fn next_word(line: &str, from: usize) -> Option<usize> {
     line[from..].find(|c: char| !c.is_whitespace()).map(|skipped| from + skipped)
 }
 
-/// The key of `key=…`: letters, digits, `_`, `-` and dots, beginning with a letter or `_`.
+/// The key of `key=…`: letters, digits, `_`, `-` and dots, starting with a letter or `_`.
 fn key(text: &str) -> Option<&str> {
     let is_part = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '.');
     let end = text.find(|c: char| !is_part(c))?;
     let (key, rest) = text.split_at(end);
-    let begins = key.starts_with(|c: char| c.is_alphabetic() || c == '_');
-    (begins && rest.starts_with('=')).then_some(key)
+    let starts_well = key.starts_with(|c: char| c.is_alphabetic() || c == '_');
+    (starts_well && rest.starts_with('=')).then_some(key)
 }
 
-/// The value at the beginning of a text, and how many bytes it takes.
+/// The value at the start of a text, and its length in bytes.
 fn given(text: &str) -> (Given, usize) {
     let whole = quoted(text).or_else(|| json(text)).filter(|(_, end)| ends_word(text, *end));
     whole.unwrap_or_else(|| {
@@ -91,7 +90,7 @@ fn ends_word(text: &str, at: usize) -> bool {
     text[at..].chars().next().is_none_or(char::is_whitespace)
 }
 
-/// A list or an object, blanks and all.
+/// A list or an object, including spaces.
 fn json(text: &str) -> Option<(Given, usize)> {
     if !text.starts_with(['[', '{']) {
         return None;
@@ -103,7 +102,7 @@ fn json(text: &str) -> Option<(Given, usize)> {
     Some((given, end))
 }
 
-/// A text in quotes. Single quotes take everything as it is; the others know `\"`, `\\`, `\n` and `\t`.
+/// A quoted text. Single quotes have no escapes; the others support `\"`, `\\`, `\n` and `\t`.
 fn quoted(text: &str) -> Option<(Given, usize)> {
     let mut chars = text.char_indices();
     let (closing, has_escapes) = match chars.next()?.1 {
@@ -126,7 +125,7 @@ fn quoted(text: &str) -> Option<(Given, usize)> {
     None
 }
 
-/// What stands for `\c`; an escape that is none stays as it was typed.
+/// The character of `\c`; an unknown escape is kept as typed.
 fn escaped(c: char) -> String {
     match c {
         'n' => "\n".to_owned(),
@@ -142,20 +141,20 @@ mod tests {
     use greenroom_sdk::json;
 
     fn typed(line: &str) -> Vec<(Option<&str>, String, bool)> {
-        let told = |word: Word<'_>| (word.key.map(str::len), word.given);
-        let words = words(line).into_iter().map(told);
+        let parts = |word: Word<'_>| (word.key.map(str::len), word.given);
+        let words = words(line).into_iter().map(parts);
         words.map(|(key, given)| (key.map(|_| "key"), given.text, given.is_quoted)).collect()
     }
 
     #[test]
-    fn a_command_has_a_name_and_the_rest_and_two_slashes_are_none() {
+    fn a_command_has_a_name_and_a_rest_and_two_slashes_are_an_escape() {
         let line = |name, rest| Some(Line { name, rest });
-        assert_eq!(Line::of("  /fs.read  a.txt "), line("fs.read", "a.txt"));
-        assert_eq!(Line::of("/help"), line("help", ""));
-        assert_eq!(Line::of("/note\n{\"a\":1}"), line("note", "{\"a\":1}"));
-        assert_eq!(Line::of("／help calendar"), line("help", "calendar"));
+        assert_eq!(Line::parse("  /fs.read  a.txt "), line("fs.read", "a.txt"));
+        assert_eq!(Line::parse("/help"), line("help", ""));
+        assert_eq!(Line::parse("/note\n{\"a\":1}"), line("note", "{\"a\":1}"));
+        assert_eq!(Line::parse("／help calendar"), line("help", "calendar"));
         for text in ["hi /help", "//help", "／／help", "/", "/ help", ""] {
-            assert_eq!(Line::of(text), None, "{text}");
+            assert_eq!(Line::parse(text), None, "{text}");
         }
     }
 
@@ -174,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_whole_quote_is_a_bare_word() {
+    fn an_incomplete_quote_is_a_bare_word() {
         for line in [r#"k="unclosed"#, "k='a'b", "k=it's", "k=[1", "k={x}", "k=a\\nb"] {
             let bare = line[2..].to_owned();
             assert_eq!(typed(line), [(Some("key"), bare, false)], "{line}");
@@ -182,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn lists_and_objects_may_hold_blanks() {
+    fn lists_and_objects_may_contain_spaces() {
         let line = r#"tags=["a b", "c"] at={"x": [1, 2]} rest"#;
         let given: Vec<_> = words(line).into_iter().map(|word| word.given.json).collect();
         assert_eq!(given, [Some(json!(["a b", "c"])), Some(json!({"x": [1, 2]})), None]);

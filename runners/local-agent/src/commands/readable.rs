@@ -1,16 +1,15 @@
-//! JSON as people read it: a line for each value, blanks for depth, no brackets.
+//! JSON in readable form: a line per value, indentation for depth, no brackets.
 //!
-//! Invariant: nothing is left out but what is longer than a message may be, and then it is said.
+//! Invariant: nothing is omitted except beyond the length limit, which is stated.
 
 use crate::texts::Texts;
 use greenroom_sdk::Value;
 
-/// Longest text that is told.
+/// Longest text.
 const CHARS_MAX: usize = 16_000;
 
-/// What a tool gave.
 pub(crate) fn result(value: &Value, texts: Texts) -> String {
-    let text = match told(value) {
+    let text = match content(value) {
         Value::Null => texts.pick("Done.", "完成。").to_owned(),
         Value::String(text) if text.trim().is_empty() => texts.pick("Done.", "完成。").to_owned(),
         Value::Array(items) if items.is_empty() => texts.pick("Nothing.", "没有结果。").to_owned(),
@@ -19,8 +18,8 @@ pub(crate) fn result(value: &Value, texts: Texts) -> String {
     cut(text, texts)
 }
 
-/// What a result is about: the data of a method, the texts of an MCP server.
-fn told(result: &Value) -> &Value {
+/// The content of a result: the data of a method, the text of an MCP server.
+fn content(result: &Value) -> &Value {
     let Some(fields) = result.as_object() else { return result };
     match (fields.get("module"), fields.get("method"), fields.get("data")) {
         (Some(Value::String(_)), Some(Value::String(_)), Some(data)) if fields.len() == 3 => data,
@@ -51,7 +50,7 @@ pub(crate) fn lines(value: &Value, depth: usize) -> Vec<String> {
     }
 }
 
-/// An item of a list: its first line has the dash.
+/// A list item with a dash on its first line.
 fn bullet(item: &Value, depth: usize) -> Vec<String> {
     let indent = "  ".repeat(depth);
     let mut block = match flat(item) {
@@ -65,7 +64,7 @@ fn bullet(item: &Value, depth: usize) -> Vec<String> {
     block
 }
 
-/// What fits on the line of its key.
+/// A value that fits on the line of its key.
 fn flat(value: &Value) -> Option<String> {
     match value {
         Value::String(text) if text.contains('\n') => None,
@@ -94,7 +93,7 @@ mod tests {
     use greenroom_sdk::json;
 
     #[test]
-    fn a_result_is_told_line_by_line() {
+    fn a_result_is_shown_line_by_line() {
         let value = json!({"module": "calendar", "method": "read", "data": {
             "count": 2,
             "items": [
@@ -120,7 +119,7 @@ items:
     }
 
     #[test]
-    fn plain_things_are_told_plainly() {
+    fn simple_values_are_shown_directly() {
         for (value, english, chinese) in [
             (json!(null), "Done.", "完成。"),
             (json!("words\n  more"), "words\n  more", "words\n  more"),
@@ -135,7 +134,7 @@ items:
     }
 
     #[test]
-    fn a_long_result_is_cut_and_says_so() {
+    fn a_long_result_is_truncated_with_a_note() {
         let text = result(&json!("é".repeat(CHARS_MAX + 7)), Texts::English);
         assert!(text.ends_with("\n… and 7 more characters"), "{}", &text[text.len() - 60..]);
     }

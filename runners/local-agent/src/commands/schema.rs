@@ -1,21 +1,19 @@
-//! What a tool takes, read from its schema, and typed text read by it.
+//! The input schema of a tool, and typed text interpreted by it.
 //!
-//! Invariant: nothing is refused here. Text that does not fit stays text, so that the host's check, which is the
-//! same for every caller, says what is wrong.
+//! Invariant: nothing is rejected here. Text that does not fit stays text, so that the host's validation, which is the
+//! same for every caller, reports the error.
 
 use super::line::Given;
 use greenroom_sdk::{Object, Value, json};
 
-/// References that are followed, one behind the other.
+/// Maximum chain of references.
 const REFS_MAX: usize = 8;
-/// The types that schemas know.
+/// JSON Schema types.
 const TYPES: [&str; 7] = ["string", "integer", "number", "boolean", "array", "object", "null"];
 
-/// The input of a tool.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Schema(Value);
 
-/// One property of it.
 pub(crate) struct Field<'s> {
     pub(crate) name: &'s str,
     pub(crate) is_required: bool,
@@ -27,16 +25,16 @@ impl Schema {
         Self(Value::Object(schema))
     }
 
-    /// Also from a contract in words, such as `{"mode": "string enum(day|range)"}` (seed 004 §8).
-    pub(crate) fn of_contract(contract: &Value) -> Self {
-        let fields = contract.as_object().filter(|fields| is_in_words(fields));
+    /// Also from an informal contract, such as `{"mode": "string enum(day|range)"}` (seed 004 §8).
+    pub(crate) fn from_contract(contract: &Value) -> Self {
+        let fields = contract.as_object().filter(|fields| is_informal(fields));
         match fields {
-            Some(fields) => Self(in_words(fields)),
+            Some(fields) => Self(from_informal(fields)),
             None => Self(contract.clone()),
         }
     }
 
-    /// Required ones first, in their order.
+    /// Required fields first, in order.
     pub(crate) fn fields(&self) -> Vec<Field<'_>> {
         self.fields_of(&self.0)
     }
@@ -55,12 +53,12 @@ impl Schema {
                 Field { name, is_required, schema: self.resolved(field) }
             })
             .collect();
-        let place = |field: &Field<'_>| required.iter().position(|name| *name == field.name);
-        fields.sort_by_key(|field| place(field).unwrap_or(usize::MAX));
+        let position = |field: &Field<'_>| required.iter().position(|name| *name == field.name);
+        fields.sort_by_key(|field| position(field).unwrap_or(usize::MAX));
         fields
     }
 
-    /// The names that lead to a key: itself if it is a property, else its parts between dots.
+    /// The path of a key: itself if it is a property, else its parts between dots.
     pub(crate) fn path<'k>(&self, key: &'k str) -> Vec<&'k str> {
         match self.fields().iter().any(|field| field.name == key) {
             true => vec![key],
@@ -73,8 +71,8 @@ impl Schema {
         self.fields().iter().any(|field| field.name == path[0])
     }
 
-    /// The field that text without a key is for: the one required field that is missing, else the first missing
-    /// field that takes text.
+    /// The field for text without a key: the one missing required field, else the first missing field that accepts
+    /// text.
     pub(crate) fn open_field(&self, given: &Object) -> Option<Field<'_>> {
         let fields = self.fields().into_iter().filter(|field| !given.contains_key(field.name));
         let (mut required, optional): (Vec<_>, Vec<_>) = fields.partition(|f| f.is_required);
@@ -85,13 +83,13 @@ impl Schema {
         required.into_iter().chain(optional).find(takes_text)
     }
 
-    /// Required fields that are not given, in their order.
+    /// Required fields that are missing, in order.
     pub(crate) fn missing(&self, given: &Object) -> Vec<&str> {
         let fields = self.fields().into_iter().filter(|field| field.is_required);
         fields.map(|field| field.name).filter(|name| !given.contains_key(*name)).collect()
     }
 
-    /// Reads typed text as what stands at a path.
+    /// Interprets typed text by the schema at a path.
     pub(crate) fn read(&self, path: &[&str], given: &Given) -> Value {
         let mut schema = &self.0;
         for name in path {
@@ -119,7 +117,7 @@ impl Schema {
         if kinds.is_empty() {
             return anything(given);
         }
-        // What can be something else than text is that, unless it is in quotes.
+        // Other types take precedence over text, unless quoted.
         kinds.sort_by_key(|kind| (*kind == "string") != given.is_quoted);
         let text = || Value::String(given.text.clone());
         let read = |kind: &&str| match *kind {
@@ -129,7 +127,7 @@ impl Schema {
         kinds.iter().find_map(read).unwrap_or_else(text)
     }
 
-    /// A list as JSON, or its items with commas between them.
+    /// A list as JSON or comma-separated.
     fn read_list(&self, alternatives: &[&Value], given: &Given) -> Option<Value> {
         if let Some(list) = given.json.as_ref().filter(|json| json.is_array()) {
             return Some(list.clone());
@@ -146,7 +144,7 @@ impl Schema {
         Some(texts.into_iter().map(item).collect())
     }
 
-    /// Everything that a value may be: `anyOf` and `oneOf` laid open.
+    /// All alternatives of a value in `anyOf` and `oneOf`.
     fn alternatives<'s>(&'s self, schema: &'s Value) -> Vec<&'s Value> {
         let schema = self.resolved(schema);
         let among = list(schema, "anyOf").iter().chain(list(schema, "oneOf"));
@@ -162,12 +160,12 @@ impl Schema {
         self.alternatives(schema).into_iter().flat_map(kinds).collect()
     }
 
-    /// The values that a field may have, if they are few and told.
+    /// The enumerated values of a field.
     pub(crate) fn choices<'s>(&'s self, schema: &'s Value) -> Vec<&'s Value> {
         self.alternatives(schema).into_iter().flat_map(set).collect()
     }
 
-    /// What a local reference refers to.
+    /// Follows local references.
     fn resolved<'s>(&'s self, schema: &'s Value) -> &'s Value {
         let mut schema = schema;
         for _ in 0..REFS_MAX {
@@ -190,7 +188,7 @@ fn set(schema: &Value) -> Vec<&Value> {
     list(schema, "enum").iter().chain(schema.get("const")).collect()
 }
 
-/// One of the values of a set, whatever its case.
+/// A value of an enumeration, ignoring case.
 fn of_set(schema: &Value, given: &Given) -> Option<Value> {
     let shown = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
     let values = set(schema);
@@ -227,16 +225,16 @@ fn whole(text: &str) -> Option<Value> {
     signed.ok().or_else(|| text.parse::<u64>().map(Value::from).ok())
 }
 
-/// What a schema says nothing about: JSON if it reads as such, else text.
+/// Without a schema: JSON if it parses, else text.
 fn anything(given: &Given) -> Value {
     let read = || serde_json::from_str(&given.text).ok();
     let json = given.json.clone().or_else(|| read().filter(|_| !given.is_quoted));
     json.unwrap_or_else(|| given.text.clone().into())
 }
 
-/// Whether an object names fields and says of each in words what it takes: a type first. An input is an object,
-/// so a `type` that is this alone is the keyword, and no field.
-fn is_in_words(fields: &Object) -> bool {
+/// Whether an object describes each field informally, starting with a type. An input is an object, so `type` with
+/// the value `object` is the keyword, not a field.
+fn is_informal(fields: &Object) -> bool {
     let is_field = |(name, words): (&String, &Value)| {
         let words = words.as_str()?;
         Some(TYPES.contains(&first_word(words)) && (name != "type" || words != "object"))
@@ -248,11 +246,11 @@ fn first_word(words: &str) -> &str {
     words.split(|c: char| !c.is_ascii_alphabetic()).next().unwrap_or_default()
 }
 
-/// A contract in words as a schema.
-fn in_words(fields: &Object) -> Value {
+/// An informal contract as a schema.
+fn from_informal(fields: &Object) -> Value {
     let mut properties = Object::new();
     let mut required = Vec::new();
-    for (name, words) in as_people_fill_in(fields) {
+    for (name, words) in in_natural_order(fields) {
         let kind = first_word(words);
         let mut field = json!({"type": kind, "description": words});
         if words.contains(" or null") {
@@ -274,19 +272,19 @@ fn in_words(fields: &Object) -> Value {
     json!({"type": "object", "properties": properties, "required": required})
 }
 
-/// Fields with their words, free text first. An object of JSON has lost the order in which its fields were
-/// written; what is left of it stands in the words: `string, 1 to 200 characters` is anything, `string RFC 3339
-/// time` has a form, and what is told with the help of another field (`after start_at`) comes behind it.
-fn as_people_fill_in(fields: &Object) -> Vec<(&str, &str)> {
-    let place = |(name, words): &(&str, &str)| {
+/// Fields with their descriptions, free text first. JSON objects have lost the order of their fields; the
+/// descriptions help: `string, 1 to 200 characters` is free text, `string RFC 3339 time` has a format, and a field
+/// that refers to another (`after start_at`) follows it.
+fn in_natural_order(fields: &Object) -> Vec<(&str, &str)> {
+    let rank = |(name, words): &(&str, &str)| {
         let has_form = !matches!(words[first_word(words).len()..].chars().next(), None | Some(','));
         let mut parts = words.split(|c: char| !c.is_ascii_alphanumeric() && c != '_');
         (has_form, parts.any(|part| part != *name && fields.contains_key(part)))
     };
-    let in_words = fields.iter().map(|(name, words)| (name.as_str(), words.as_str()));
+    let from_informal = fields.iter().map(|(name, words)| (name.as_str(), words.as_str()));
     let mut sorted: Vec<(&str, &str)> =
-        in_words.map(|(name, words)| (name, words.unwrap_or_default())).collect();
-    sorted.sort_by_key(place);
+        from_informal.map(|(name, words)| (name, words.unwrap_or_default())).collect();
+    sorted.sort_by_key(rank);
     sorted
 }
 

@@ -1,12 +1,11 @@
-//! Results of the built-in methods as sentences: what was done, to what, and when that is.
+//! Results of the built-in methods as sentences.
 //!
-//! Invariant: says only what the result holds; a result of another shape has no sentence.
+//! Invariant: contains only what the result contains; a result of another shape has no sentence.
 
 use crate::texts::Texts;
 use greenroom_sdk::Value;
 
-/// The sentence of a result; nothing for methods that have none.
-pub(crate) fn of(result: &Value, texts: Texts) -> Option<String> {
+pub(crate) fn from_result(result: &Value, texts: Texts) -> Option<String> {
     let word = |key: &str| result.get(key).and_then(Value::as_str);
     let data = result.get("data")?;
     match (word("module")?, word("method")?) {
@@ -19,7 +18,7 @@ pub(crate) fn of(result: &Value, texts: Texts) -> Option<String> {
     }
 }
 
-/// An event that was made, changed, deleted, shared or answered.
+/// An event that was created, updated, deleted, shared or answered.
 fn event(data: &Value, texts: Texts) -> Option<String> {
     let outcome = data.get("outcome").and_then(Value::as_str)?;
     let title = data.get("title").and_then(Value::as_str)?;
@@ -53,7 +52,7 @@ fn event(data: &Value, texts: Texts) -> Option<String> {
     })
 }
 
-/// The events of a day or of a range of time, one line each.
+/// The events of a time range, one per line.
 fn events(items: &Value, data: &Value, texts: Texts) -> Option<String> {
     let items = items.as_array()?;
     let word = |item: &Value, key: &str| item.get(key).and_then(Value::as_str).map(str::to_owned);
@@ -73,12 +72,12 @@ fn events(items: &Value, data: &Value, texts: Texts) -> Option<String> {
         lines.push(format!("- {} [{}]", parts.join(comma), word(item, "id")?));
     }
     if data.get("has_more") == Some(&Value::Bool(true)) {
-        lines.push(texts.pick("There are more.", "还有更多。").to_owned());
+        lines.push(texts.pick("More events exist.", "还有更多。").to_owned());
     }
     Some(lines.join("\n"))
 }
 
-/// What is remembered, one line each.
+/// Remembered facts, one per line.
 fn facts(data: &Value, texts: Texts) -> Option<String> {
     let items = data.get("items")?.as_array()?;
     let lines: Option<Vec<String>> = items.iter().map(fact).collect();
@@ -89,7 +88,7 @@ fn facts(data: &Value, texts: Texts) -> Option<String> {
     }
 }
 
-/// Facts that are remembered now, and those that are not any more.
+/// Facts that were remembered and forgotten.
 fn remembered(data: &Value, texts: Texts) -> Option<String> {
     let list = |key: &str| data.get(key).and_then(Value::as_array).into_iter().flatten();
     let text = |item: &Value| item.as_str().map(str::to_owned);
@@ -125,12 +124,12 @@ fn fact(item: &Value) -> Option<String> {
     Some(format!("{} = {value}", item.get("key")?.as_str()?))
 }
 
-/// A sentence for a list without items.
+/// A sentence for an empty list.
 fn none(data: &Value, sentence: &str) -> Option<String> {
     (data.get("count")?.as_u64()? == 0).then(|| sentence.to_owned())
 }
 
-/// E.g. `Tue 2026-04-21 19:00–20:00 (UTC+08:00)`, as the event's own times say it.
+/// E.g. `Tue 2026-04-21 19:00–20:00 (UTC+08:00)`, in the event's own time zone.
 fn when(item: &Value, texts: Texts) -> Option<String> {
     let time = |key: &str| item.get(key).and_then(Value::as_str);
     let start = time("start_at")?;
@@ -156,7 +155,7 @@ fn when(item: &Value, texts: Texts) -> Option<String> {
     })
 }
 
-/// The day of the week of `YYYY-MM-DD`, from Sunday on (by Sakamoto's method).
+/// The day of the week of `YYYY-MM-DD`, 0 for Sunday (Sakamoto's method).
 fn weekday(day: &str) -> Option<usize> {
     const SHIFTS: [usize; 12] = [0, 3, 2, 5, 0, 3, 5, 1, 4, 6, 2, 4];
     let number = |range| day.get(range).and_then(|text: &str| text.parse::<usize>().ok());
@@ -171,13 +170,13 @@ mod tests {
     use super::*;
     use greenroom_sdk::json;
 
-    fn told(module: &str, method: &str, data: Value) -> [String; 2] {
+    fn both(module: &str, method: &str, data: Value) -> [String; 2] {
         let result = json!({"module": module, "method": method, "data": data});
-        [Texts::English, Texts::Chinese].map(|texts| of(&result, texts).unwrap())
+        [Texts::English, Texts::Chinese].map(|texts| from_result(&result, texts).unwrap())
     }
 
     #[test]
-    fn what_became_of_an_event_is_a_sentence() {
+    fn the_outcome_of_an_event_is_a_sentence() {
         let event = |outcome: &str| {
             json!({"id": "rec_1", "title": "dinner", "outcome": outcome, "changed": ["title"],
             "start_at": "2026-04-21T19:00:00+08:00", "end_at": "2026-04-21T20:00:00+08:00",
@@ -207,26 +206,26 @@ mod tests {
             ),
         ] {
             let expected = [en.replace("WHEN", english), zh.replace("WHEN", chinese)];
-            assert_eq!(told("calendar", method, event(outcome)), expected);
+            assert_eq!(both("calendar", method, event(outcome)), expected);
         }
     }
 
     #[test]
-    fn lists_and_facts_are_told_in_lines() {
+    fn lists_and_facts_are_lines() {
         let none = json!({"mode": "day", "date": "2026-04-21", "count": 0, "items": []});
         assert_eq!(
-            told("calendar", "read", none),
+            both("calendar", "read", none),
             ["No events on 2026-04-21.", "2026-04-21 没有日程。"]
         );
         let one = json!({"count": 1, "items": [{"id": "r", "title": "x", "location": "B2",
             "start_at": "2026-02-28T23:00:00Z", "end_at": "2026-03-01T01:00:00Z"}]});
-        let lines = told("calendar", "read", one);
+        let lines = both("calendar", "read", one);
         assert_eq!(lines[0], "- x, Sat 2026-02-28 23:00 – 2026-03-01 01:00 (UTC), B2 [r]");
         let update = json!({"outcome": "updated", "count": 2, "missing": ["age"],
             "set": [{"key": "tea", "value": "green"}], "deleted": ["name"]});
         let english = "Remembered: tea = green.\nForgot: name.\nNot found: age.";
         let chinese = "已记住：tea = green。\n已忘记：name。\n没有找到：age。";
-        assert_eq!(told("memory", "update", update), [english, chinese]);
+        assert_eq!(both("memory", "update", update), [english, chinese]);
     }
 
     #[test]
@@ -237,7 +236,7 @@ mod tests {
             json!({"module": "calendar", "method": "delete", "data": {"outcome": "lost"}}),
             json!({"module": "contacts", "method": "read", "data": {"count": 1, "items": [{}]}}),
         ] {
-            assert_eq!(of(&other, Texts::English), None, "{other}");
+            assert_eq!(from_result(&other, Texts::English), None, "{other}");
         }
     }
 }

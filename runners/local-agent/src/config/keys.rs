@@ -1,157 +1,157 @@
-//! The keys of the config, what each takes, and what is told about one that cannot be used.
+//! The keys of the config, their types, and error messages.
 //!
-//! Invariant: every key stands here, and what is taken here the config can read.
+//! Invariant: every key is listed, and the config can read every value accepted here.
 
 use crate::texts::Texts;
-use crate::tools::unlikeness;
+use crate::tools::name_distance;
 use greenroom_sdk::{Object, Value};
 
-/// Names that share at least every second pair of neighbouring letters are near.
-const NEAR: usize = 500;
-/// Letters of what was given that are told.
+/// Names that differ in at most half of their letter pairs are similar.
+const SIMILAR: usize = 500;
+/// Characters of an invalid value in a message.
 const GIVEN_CHARS_MAX: usize = 40;
 
-/// What a key takes.
+/// The type of a key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Takes {
+enum ValueType {
     Text,
     TimeZone,
-    Switch,
+    Boolean,
     Texts,
     Table,
     OneOf(&'static [&'static str]),
-    Whole(Range),
+    Integer(Range),
     Number(Option<Range>),
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Range {
-    least: u32,
-    most: Option<u32>,
+    min: u32,
+    max: Option<u32>,
 }
 
-const fn from(least: u32) -> Range {
-    Range { least, most: None }
+const fn from(min: u32) -> Range {
+    Range { min, max: None }
 }
 
-const fn between(least: u32, most: u32) -> Range {
-    Range { least, most: Some(most) }
+const fn between(min: u32, max: u32) -> Range {
+    Range { min, max: Some(max) }
 }
 
-const KEYS: [(&str, Takes); 19] = [
-    ("prompt", Takes::Text),
-    ("model", Takes::Text),
-    ("fallback_models", Takes::Texts),
-    ("temperature", Takes::Number(None)),
-    ("reasoning", Takes::OneOf(&["default", "none", "low", "medium", "high"])),
-    ("options", Takes::Table),
-    ("tool_calling", Takes::OneOf(&["auto", "native", "prompted"])),
-    ("max_tool_rounds", Takes::Whole(between(0, u32::MAX))),
-    ("tools_in_prompt", Takes::Whole(from(1))),
-    ("context_tokens", Takes::Whole(from(1000))),
-    ("compact_at_percent", Takes::Whole(between(10, 95))),
-    ("max_tokens_per_run", Takes::Whole(from(0))),
-    ("max_cost_usd", Takes::Number(Some(from(0)))),
-    ("max_seconds", Takes::Whole(from(0))),
-    ("model_timeout_s", Takes::Whole(from(1))),
-    ("knowledge_top_k", Takes::Whole(between(0, u32::MAX))),
-    ("timezone", Takes::TimeZone),
-    ("sender_names", Takes::Switch),
-    ("commands", Takes::Switch),
+const KEYS: [(&str, ValueType); 19] = [
+    ("prompt", ValueType::Text),
+    ("model", ValueType::Text),
+    ("fallback_models", ValueType::Texts),
+    ("temperature", ValueType::Number(None)),
+    ("reasoning", ValueType::OneOf(&["default", "none", "low", "medium", "high"])),
+    ("options", ValueType::Table),
+    ("tool_calling", ValueType::OneOf(&["auto", "native", "prompted"])),
+    ("max_tool_rounds", ValueType::Integer(between(0, u32::MAX))),
+    ("tools_in_prompt", ValueType::Integer(from(1))),
+    ("context_tokens", ValueType::Integer(from(1000))),
+    ("compact_at_percent", ValueType::Integer(between(10, 95))),
+    ("max_tokens_per_run", ValueType::Integer(from(0))),
+    ("max_cost_usd", ValueType::Number(Some(from(0)))),
+    ("max_seconds", ValueType::Integer(from(0))),
+    ("model_timeout_s", ValueType::Integer(from(1))),
+    ("knowledge_top_k", ValueType::Integer(between(0, u32::MAX))),
+    ("timezone", ValueType::TimeZone),
+    ("sender_names", ValueType::Boolean),
+    ("commands", ValueType::Boolean),
 ];
 
-/// The least and the most that the number of a key may be.
+/// Minimum and maximum of a key's number.
 pub(crate) fn bounds(key: &str) -> (Option<u32>, Option<u32>) {
     match KEYS.into_iter().find(|(known, _)| *known == key) {
-        Some((_, Takes::Whole(range) | Takes::Number(Some(range)))) => {
-            (Some(range.least), range.most)
+        Some((_, ValueType::Integer(range) | ValueType::Number(Some(range)))) => {
+            (Some(range.min), range.max)
         }
         _ => (None, None),
     }
 }
 
-/// One sentence about everything that is wrong; none when nothing is.
-pub(super) fn wrong(config: &Object, texts: Texts) -> Option<String> {
-    let told: Vec<String> =
-        config.iter().filter_map(mistake).map(|mistake| mistake.told(texts)).collect();
-    (!told.is_empty()).then(|| match texts {
-        Texts::English => format!("the agent's config: {}", told.join("; ")),
-        Texts::Chinese => format!("这个助手的配置：{}", told.join("；")),
+/// All errors in one sentence; `None` if the config is valid.
+pub(super) fn error(config: &Object, texts: Texts) -> Option<String> {
+    let problems: Vec<String> =
+        config.iter().filter_map(problem).map(|problem| problem.describe(texts)).collect();
+    (!problems.is_empty()).then(|| match texts {
+        Texts::English => format!("invalid agent config: {}", problems.join("; ")),
+        Texts::Chinese => format!("智能体配置有误：{}", problems.join("；")),
     })
 }
 
-/// What is wrong with a key.
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum Mistake {
+enum Problem {
     Unknown { key: String },
     Value { key: &'static str, expected: Expected, given: String },
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Expected {
-    Kind(Takes),
+    Kind(ValueType),
     Within(Range),
 }
 
-fn mistake((name, value): (&String, &Value)) -> Option<Mistake> {
+fn problem((name, value): (&String, &Value)) -> Option<Problem> {
     let cut = |text: &str| text.chars().take(GIVEN_CHARS_MAX).collect();
     let Some((key, takes)) = KEYS.into_iter().find(|(key, _)| key == name) else {
-        return Some(Mistake::Unknown { key: cut(name) });
+        return Some(Problem::Unknown { key: cut(name) });
     };
-    let expected = takes.refuses(value)?;
-    Some(Mistake::Value { key, expected, given: cut(&value.to_string()) })
+    let expected = takes.mismatch(value)?;
+    Some(Problem::Value { key, expected, given: cut(&value.to_string()) })
 }
 
-impl Mistake {
-    fn told(&self, texts: Texts) -> String {
+impl Problem {
+    fn describe(&self, texts: Texts) -> String {
         match (self, texts) {
             (Self::Unknown { key }, _) => unknown(key, texts),
             (Self::Value { key, expected, given }, Texts::English) => {
-                format!("`{key}`: expected {}, not `{given}`", expected.told(texts))
+                format!("`{key}`: expected {}, not `{given}`", expected.describe(texts))
             }
             (Self::Value { key, expected, given }, Texts::Chinese) => {
-                format!("`{key}`：应为{}，而不是 `{given}`", expected.told(texts))
+                format!("`{key}`：应为{}，而不是 `{given}`", expected.describe(texts))
             }
         }
     }
 }
 
 fn unknown(key: &str, texts: Texts) -> String {
-    let alike = KEYS.into_iter().map(|(known, _)| (unlikeness(key, known), known));
-    let near = alike.min().filter(|(unlikeness, _)| *unlikeness <= NEAR).map(|(_, known)| known);
+    let ranked = KEYS.into_iter().map(|(known, _)| (name_distance(key, known), known));
+    let similar =
+        ranked.min().filter(|(name_distance, _)| *name_distance <= SIMILAR).map(|(_, known)| known);
     let all = listed(KEYS.map(|(known, _)| known), texts);
-    match (near, texts) {
-        (Some(near), Texts::English) => {
-            format!("unknown field `{key}`: did you mean `{near}`?")
+    match (similar, texts) {
+        (Some(similar), Texts::English) => {
+            format!("unknown field `{key}`: did you mean `{similar}`?")
         }
-        (Some(near), Texts::Chinese) => format!("没有字段 `{key}`，是不是 `{near}`？"),
+        (Some(similar), Texts::Chinese) => format!("未知字段 `{key}`，是不是 `{similar}`？"),
         (None, Texts::English) => {
             format!("unknown field `{key}`, expected one of {all}")
         }
         (None, Texts::Chinese) => {
-            format!("没有字段 `{key}`，可用的有 {all}")
+            format!("未知字段 `{key}`，可用字段：{all}")
         }
     }
 }
 
-impl Takes {
-    /// What was expected instead of a value, if it is not taken.
-    fn refuses(self, value: &Value) -> Option<Expected> {
+impl ValueType {
+    /// The expected type or range, if the value does not match.
+    fn mismatch(self, value: &Value) -> Option<Expected> {
         let is_zone = |name: &str| name.is_empty() || jiff::tz::TimeZone::get(name).is_ok();
         let is_kind = match self {
             Self::Text => value.is_string(),
             Self::TimeZone => value.as_str().is_some_and(is_zone),
-            Self::Switch => value.is_boolean(),
+            Self::Boolean => value.is_boolean(),
             Self::Texts => value.as_array().is_some_and(|list| list.iter().all(Value::is_string)),
             Self::Table => value.is_object(),
             Self::OneOf(words) => value.as_str().is_some_and(|word| words.contains(&word)),
-            Self::Whole(_) => value.is_u64() || value.is_i64(),
+            Self::Integer(_) => value.is_u64() || value.is_i64(),
             Self::Number(_) => value.is_number(),
         };
         match self {
             _ if !is_kind => Some(Expected::Kind(self)),
-            Self::Whole(range) | Self::Number(Some(range)) => {
-                (!range.holds(value)).then_some(Expected::Within(range))
+            Self::Integer(range) | Self::Number(Some(range)) => {
+                (!range.contains(value)).then_some(Expected::Within(range))
             }
             _ => None,
         }
@@ -159,47 +159,47 @@ impl Takes {
 }
 
 impl Expected {
-    fn told(self, texts: Texts) -> String {
+    fn describe(self, texts: Texts) -> String {
         match self {
-            Self::Kind(takes) => takes.told(texts),
-            Self::Within(range) => range.told(texts),
+            Self::Kind(takes) => takes.describe(texts),
+            Self::Within(range) => range.describe(texts),
         }
     }
 }
 
-impl Takes {
-    fn told(self, texts: Texts) -> String {
+impl ValueType {
+    fn describe(self, texts: Texts) -> String {
         let zone = "`Asia/Shanghai`";
         match (self, texts) {
-            (Self::Text, _) => texts.pick("a text", "文本").to_owned(),
+            (Self::Text, _) => texts.pick("a string", "字符串").to_owned(),
             (Self::TimeZone, Texts::English) => format!("the name of a time zone such as {zone}"),
             (Self::TimeZone, Texts::Chinese) => format!("时区名称（如 {zone}）"),
-            (Self::Switch, _) => texts.pick("true or false", " true 或 false").to_owned(),
-            (Self::Texts, _) => texts.pick("a list of texts", "文本列表").to_owned(),
+            (Self::Boolean, _) => texts.pick("true or false", " true 或 false").to_owned(),
+            (Self::Texts, _) => texts.pick("a list of strings", "字符串列表").to_owned(),
             (Self::Table, _) => texts.pick("a table", "表").to_owned(),
             (Self::OneOf(words), _) => {
                 let words = listed(words.iter().copied(), texts);
                 format!("{}{words}", texts.pick("one of ", "以下之一："))
             }
-            (Self::Whole(_), _) => texts.pick("a whole number", "整数").to_owned(),
+            (Self::Integer(_), _) => texts.pick("an integer", "整数").to_owned(),
             (Self::Number(_), _) => texts.pick("a number", "数字").to_owned(),
         }
     }
 }
 
 impl Range {
-    fn holds(self, value: &Value) -> bool {
-        let most = self.most.map_or(f64::INFINITY, f64::from);
-        value.as_f64().is_some_and(|number| (f64::from(self.least)..=most).contains(&number))
+    fn contains(self, value: &Value) -> bool {
+        let max = self.max.map_or(f64::INFINITY, f64::from);
+        value.as_f64().is_some_and(|number| (f64::from(self.min)..=max).contains(&number))
     }
 
-    fn told(self, texts: Texts) -> String {
+    fn describe(self, texts: Texts) -> String {
         match (self, texts) {
-            (Self { least, most: Some(most) }, Texts::English) => format!("{least} to {most}"),
-            (Self { least, most: Some(most) }, Texts::Chinese) => format!(" {least} 到 {most}"),
-            (Self { least: 0, most: None }, _) => texts.pick("0 or more", " 0 或更大").to_owned(),
-            (Self { least, most: None }, Texts::English) => format!("at least {least}"),
-            (Self { least, most: None }, Texts::Chinese) => format!("至少 {least}"),
+            (Self { min, max: Some(max) }, Texts::English) => format!("{min} to {max}"),
+            (Self { min, max: Some(max) }, Texts::Chinese) => format!(" {min} 到 {max}"),
+            (Self { min: 0, max: None }, _) => texts.pick("0 or more", " 0 或更大").to_owned(),
+            (Self { min, max: None }, Texts::English) => format!("at least {min}"),
+            (Self { min, max: None }, Texts::Chinese) => format!("至少 {min}"),
         }
     }
 }
@@ -215,23 +215,23 @@ mod tests {
     use crate::config::Config;
     use greenroom_sdk::json;
 
-    fn told(config: Value, texts: Texts) -> String {
-        wrong(config.as_object().expect("an object"), texts).expect("a mistake")
+    fn describe(config: Value, texts: Texts) -> String {
+        error(config.as_object().expect("an object"), texts).expect("a problem")
     }
 
     #[test]
-    fn every_key_of_the_config_stands_here() {
+    fn every_key_of_the_config_is_listed() {
         let error = serde_json::from_value::<Config>(json!({"-": 1})).unwrap_err().to_string();
         let keys = listed(KEYS.map(|(key, _)| key), Texts::English);
         assert_eq!(error, format!("unknown field `-`, expected one of {keys}"));
     }
 
     #[test]
-    fn what_is_wrong_is_told_in_plain_words() {
+    fn errors_are_described() {
         for (config, english, chinese) in [
             (
                 json!({"max_tool_rounds": "8"}),
-                "`max_tool_rounds`: expected a whole number, not `\"8\"`",
+                "`max_tool_rounds`: expected an integer, not `\"8\"`",
                 "`max_tool_rounds`：应为整数，而不是 `\"8\"`",
             ),
             (
@@ -241,7 +241,7 @@ mod tests {
             ),
             (
                 json!({"context_tokens": 2000.5}),
-                "`context_tokens`: expected a whole number, not `2000.5`",
+                "`context_tokens`: expected an integer, not `2000.5`",
                 "`context_tokens`：应为整数，而不是 `2000.5`",
             ),
             (
@@ -261,8 +261,8 @@ mod tests {
             ),
             (
                 json!({"fallback_models": "spare"}),
-                "`fallback_models`: expected a list of texts, not `\"spare\"`",
-                "`fallback_models`：应为文本列表，而不是 `\"spare\"`",
+                "`fallback_models`: expected a list of strings, not `\"spare\"`",
+                "`fallback_models`：应为字符串列表，而不是 `\"spare\"`",
             ),
             (
                 json!({"options": [1]}),
@@ -282,28 +282,28 @@ mod tests {
             (
                 json!({"promt": "p"}),
                 "unknown field `promt`: did you mean `prompt`?",
-                "没有字段 `promt`，是不是 `prompt`？",
+                "未知字段 `promt`，是不是 `prompt`？",
             ),
         ] {
             assert_eq!(
-                told(config.clone(), Texts::English),
-                format!("the agent's config: {english}")
+                describe(config.clone(), Texts::English),
+                format!("invalid agent config: {english}")
             );
-            assert_eq!(told(config, Texts::Chinese), format!("这个助手的配置：{chinese}"));
+            assert_eq!(describe(config, Texts::Chinese), format!("智能体配置有误：{chinese}"));
         }
     }
 
     #[test]
-    fn all_mistakes_are_told_at_once() {
-        let message = told(json!({"compact_at_percent": 100, "model": 7}), Texts::English);
-        let expected = "the agent's config: `compact_at_percent`: expected 10 to 95, not `100`; \
-                        `model`: expected a text, not `7`";
+    fn all_errors_are_reported_together() {
+        let message = describe(json!({"compact_at_percent": 100, "model": 7}), Texts::English);
+        let expected = "invalid agent config: `compact_at_percent`: expected 10 to 95, not `100`; \
+                        `model`: expected a string, not `7`";
         assert_eq!(message, expected);
     }
 
     #[test]
-    fn a_key_that_is_near_none_is_told_with_those_that_exist() {
-        let message = told(json!({"colour": "red"}), Texts::English);
+    fn an_unknown_key_without_a_similar_one_lists_all_keys() {
+        let message = describe(json!({"colour": "red"}), Texts::English);
         let expected =
             "unknown field `colour`, expected one of `prompt`, `model`, `fallback_models`";
         assert!(message.contains(expected), "{message}");

@@ -1,9 +1,8 @@
-//! Items of the transcript as exchanges: an event, and all that the agent did about it.
+//! Groups transcript items to exchanges: an event, and everything that the agent did about it.
 //!
-//! Invariant: any provider takes the messages. A call stands in one message with those of its round, each is
-//! followed by its one result, and nothing stands in between. What belongs to no event that is here is left
-//! out. A run that was told about its rounds is given back exactly as its model saw it. What a run left without
-//! an answer is closed, so that no later answer takes it for a question.
+//! Invariant: every provider accepts the messages. Calls of a round are in one message, each is followed by its one
+//! result, and nothing is in between. Items without their event are omitted. A run that recorded its rounds is restored
+//! exactly as its model saw it. A run without an answer is closed with a note, so that no later answer refers to it.
 
 use crate::{commands, tools};
 use greenroom_sdk::protocol::MessageContent;
@@ -12,22 +11,22 @@ use greenroom_sdk::{
 };
 use std::collections::{HashMap, HashSet};
 
-/// Stands where a run has ended without an answer.
+/// The note for a run that ended without an answer.
 const UNANSWERED: &str = "(This was not answered.)";
 
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Exchange {
-    /// The number of its event in the conversation.
+    /// The sequence number of its event.
     pub(crate) first_seq: i64,
     pub(crate) messages: Vec<ModelMessage>,
 }
 
-/// An item that speaks to the agent, not one of its own.
-pub(super) fn is_said_to_agent(item: &TranscriptItem) -> bool {
+/// An item addressed to the agent.
+pub(super) fn is_input(item: &TranscriptItem) -> bool {
     matches!(item.role, TranscriptRole::User | TranscriptRole::Event)
 }
 
-/// Oldest first. `event` makes the message of an item that speaks to the agent.
+/// Oldest first. `event` creates the message of an input item.
 pub(super) fn exchanges(
     items: Vec<TranscriptItem>,
     event: &dyn Fn(&TranscriptItem) -> ModelMessage,
@@ -37,25 +36,25 @@ pub(super) fn exchanges(
     for item in items {
         let known = item.run_id.as_ref().map(|run| by_run.get(run).copied());
         match known {
-            // Runs of one conversation may go on side by side, and messages may join a run.
+            // Runs of one conversation may be concurrent, and messages may join a run.
             Some(Some(at)) => drafts[at].1.push(item),
-            _ if is_said_to_agent(&item) => {
+            _ if is_input(&item) => {
                 by_run.extend(item.run_id.clone().map(|run| (run, drafts.len())));
                 drafts.push((item.seq, vec![item]));
             }
-            // Of no run at all: somebody wrote it into the conversation.
-            None => drafts.last_mut().into_iter().for_each(|(_, had)| had.push(item.clone())),
-            // Its event is not here.
+            // Without a run: written into the conversation from outside.
+            None => drafts.last_mut().into_iter().for_each(|(_, items)| items.push(item.clone())),
+            // Its event was not read.
             Some(None) => {}
         }
     }
     drafts.retain(|(_, items)| !items.iter().any(commands::is_aside));
-    // In the order of their making: pages put what joined a run behind calls that the run made later.
+    // By sequence: pages list messages that joined a run after later calls of the run.
     drafts.iter_mut().for_each(|(_, items)| items.sort_by_key(|item| item.seq));
     let mut used = HashSet::new();
     let exchange = |(first_seq, items): (i64, Vec<TranscriptItem>)| {
         let mut messages = Rebuilt::new(&items).messages(event, &mut used);
-        // What no run was started for was said to others.
+        // Messages without a run were for others.
         let had_run = items.first().is_some_and(|item| item.run_id.is_some());
         if had_run && messages.last().is_some_and(|last| last.role != Role::Assistant) {
             messages.push(ModelMessage::text(Role::Assistant, UNANSWERED));
@@ -65,33 +64,33 @@ pub(super) fn exchanges(
     drafts.into_iter().map(exchange).collect()
 }
 
-/// One run's items on their way back to messages.
+/// Rebuilds the messages of one run.
 struct Rebuilt<'i> {
     items: &'i [TranscriptItem],
-    /// The calls of each turn, as far as the run has told; none: the turn answered, and others followed.
+    /// Call ids of each turn, as recorded by the run; empty for an answer that others followed.
     rounds: Vec<Vec<String>>,
-    /// The place of each call's round, and its item.
+    /// Index of each call's round, and its item.
     round_of: HashMap<String, usize>,
     item_of: HashMap<&'i str, &'i TranscriptItem>,
-    /// Arguments of calls that the host did not carry out, as far as the run has told.
+    /// Arguments of calls that the host did not execute, as recorded by the run.
     arguments: Object,
-    /// The events that joined the run, and behind how many turns they were told, as far as the run has told.
+    /// Events that joined the run, and after how many turns, as recorded by the run.
     steered: Object,
 }
 
 impl<'i> Rebuilt<'i> {
     fn new(items: &'i [TranscriptItem]) -> Self {
-        let told = |key: &str| {
+        let recorded = |key: &str| {
             let answers = items.iter().rev().filter(|item| item.role == TranscriptRole::Assistant);
             answers.into_iter().find_map(|item| item.metadata.get(key)).cloned()
         };
-        let object = |key: &str| told(key).and_then(|value| value.as_object().cloned());
-        let rounds = told("rounds").and_then(|rounds| serde_json::from_value(rounds).ok());
+        let object = |key: &str| recorded(key).and_then(|value| value.as_object().cloned());
+        let rounds = recorded("rounds").and_then(|rounds| serde_json::from_value(rounds).ok());
         let rounds: Vec<Vec<String>> = rounds.unwrap_or_default();
         let mut round_of = HashMap::new();
-        for (place, round) in rounds.iter().enumerate() {
+        for (index, round) in rounds.iter().enumerate() {
             for id in round {
-                round_of.entry(id.clone()).or_insert(place);
+                round_of.entry(id.clone()).or_insert(index);
             }
         }
         let mut item_of = HashMap::new();
@@ -116,40 +115,40 @@ impl<'i> Rebuilt<'i> {
         let mut messages = Vec::new();
         let mut done: HashSet<&str> = HashSet::new();
         let mut turns_done = 0;
-        // What was said directly before calls stands in one message with them.
-        let mut said: Option<ModelMessage> = None;
-        // Messages that joined the run while a round was under way.
+        // Text directly before calls is in one message with them.
+        let mut text_before: Option<ModelMessage> = None;
+        // Messages that joined the run during a round.
         let mut waiting: Vec<(u64, ModelMessage)> = Vec::new();
         for item in self.items {
             match item.role {
                 TranscriptRole::User | TranscriptRole::Event => {
-                    let behind =
+                    let after =
                         item.event_id.as_ref().and_then(|id| self.steered.get(id)?.as_u64());
-                    match behind.filter(|behind| *behind > turns_done) {
-                        Some(behind) => waiting.push((behind, event(item))),
+                    match after.filter(|after| *after > turns_done) {
+                        Some(after) => waiting.push((after, event(item))),
                         None => {
-                            messages.extend(said.take());
+                            messages.extend(text_before.take());
                             messages.push(event(item));
                         }
                     }
                 }
                 TranscriptRole::Assistant => {
-                    messages.extend(said.take());
-                    said = answer(item);
+                    messages.extend(text_before.take());
+                    text_before = answer(item);
                     if self.rounds.get(turns_done as usize).is_some_and(Vec::is_empty) {
-                        messages.extend(said.take());
+                        messages.extend(text_before.take());
                         turns_done += 1;
                         messages.extend(due(&mut waiting, turns_done));
                     }
                 }
-                // Its round stands already.
+                // Its round was already added.
                 TranscriptRole::Tool if done.contains(call_id(item)) => {}
                 TranscriptRole::Tool => {
                     let round = self.round(item);
                     let fresh = round.into_iter().filter(|item| done.insert(call_id(item)));
                     let fresh: Vec<&TranscriptItem> = fresh.collect();
                     if !fresh.is_empty() {
-                        messages.extend(self.called(&fresh, said.take(), used));
+                        messages.extend(self.call_messages(&fresh, text_before.take(), used));
                         turns_done += 1;
                         messages.extend(due(&mut waiting, turns_done));
                     }
@@ -158,26 +157,26 @@ impl<'i> Rebuilt<'i> {
             }
         }
         messages.extend(waiting.into_iter().map(|(_, message)| message));
-        messages.extend(said);
+        messages.extend(text_before);
         messages
     }
 
-    /// The items of the calls that stood in one answer with that of `item`, in their order there.
+    /// The items of the calls of the same round as `item`, in order.
     fn round(&self, item: &'i TranscriptItem) -> Vec<&'i TranscriptItem> {
         let id = call_id(item);
         if id.is_empty() || tool_name(item).is_empty() {
             return Vec::new();
         }
-        let Some(place) = self.round_of.get(id) else { return vec![item] };
-        let round = self.rounds[*place].iter();
+        let Some(index) = self.round_of.get(id) else { return vec![item] };
+        let round = self.rounds[*index].iter();
         round.filter_map(|id| self.item_of.get(id.as_str()).copied()).collect()
     }
 
     /// The calls in one message, then their results.
-    fn called(
+    fn call_messages(
         &self,
         items: &[&TranscriptItem],
-        said: Option<ModelMessage>,
+        text_before: Option<ModelMessage>,
         used: &mut HashSet<String>,
     ) -> Vec<ModelMessage> {
         let (mut calls, mut results) = (Vec::new(), Vec::new());
@@ -194,12 +193,12 @@ impl<'i> Rebuilt<'i> {
                 args_error: None,
             });
         }
-        let said = said.unwrap_or_else(|| ModelMessage {
+        let text_before = text_before.unwrap_or_else(|| ModelMessage {
             content: None,
             ..ModelMessage::text(Role::Assistant, "")
         });
-        let asked = ModelMessage { tool_calls: calls, ..said };
-        std::iter::once(asked).chain(results).collect()
+        let calls_message = ModelMessage { tool_calls: calls, ..text_before };
+        std::iter::once(calls_message).chain(results).collect()
     }
 
     fn args(&self, item: &TranscriptItem) -> Value {
@@ -210,22 +209,22 @@ impl<'i> Rebuilt<'i> {
     }
 }
 
-/// The messages that were told behind so many turns.
+/// Messages that joined after this many turns.
 fn due(
     waiting: &mut Vec<(u64, ModelMessage)>,
     turns_done: u64,
 ) -> impl Iterator<Item = ModelMessage> {
-    waiting.extract_if(.., move |(behind, _)| *behind <= turns_done).map(|(_, message)| message)
+    waiting.extract_if(.., move |(after, _)| *after <= turns_done).map(|(_, message)| message)
 }
 
-/// What the agent said. Calls among the segments are left out: those that have a result are items.
+/// The agent's answer. Calls among the segments are omitted: those with a result are items.
 fn answer(item: &TranscriptItem) -> Option<ModelMessage> {
     let text = item.text.clone().unwrap_or_default();
     let kind = |segment: &Object| segment.get("type").and_then(Value::as_str).map(str::to_owned);
     let objects = item.segments.iter().filter_map(Value::as_object).cloned();
     let segments: Vec<Object> =
         objects.filter(|one| kind(one).is_some_and(|kind| kind != "tool_call")).collect();
-    // Segments are of use where they hold the text as well; else they are pictures beside it.
+    // Segments are usable if they include the text; else they are media beside it.
     let is_whole = segments.iter().any(|one| kind(one).as_deref() == Some("text"));
     if text.is_empty() && !is_whole {
         return None;
@@ -245,15 +244,15 @@ fn tool_name(item: &TranscriptItem) -> &str {
     item.metadata.get("tool_name").and_then(Value::as_str).unwrap_or_default()
 }
 
-/// Some providers refuse a conversation in which two calls have one id.
+/// Some providers reject a conversation with duplicate call ids.
 fn distinct(id: &str, used: &mut HashSet<String>) -> String {
-    let mut made = id.to_owned();
+    let mut unique = id.to_owned();
     let mut count = 1;
-    while !used.insert(made.clone()) {
+    while !used.insert(unique.clone()) {
         count += 1;
-        made = format!("{id}-{count}");
+        unique = format!("{id}-{count}");
     }
-    made
+    unique
 }
 
 #[cfg(test)]

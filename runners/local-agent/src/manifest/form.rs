@@ -1,6 +1,6 @@
-//! The form of the agent's config, in English and Chinese.
+//! The form of the agent's config in English and Chinese.
 //!
-//! Invariant: an item for every key, with the default that the config has; what the form writes, the config reads.
+//! Invariant: an item for every key, with the config's default; the config accepts what the form writes.
 
 use crate::config::keys::bounds;
 use crate::config::{
@@ -14,7 +14,7 @@ pub(super) fn items() -> Vec<ConfigItem> {
     [answering(), tools(), context(), limits()].into_iter().flatten().collect()
 }
 
-/// A label and what it means, in both languages.
+/// Label and description in both languages.
 type Words = (I18nObject, I18nObject);
 
 fn words(english: (&str, &str), chinese: (&str, &str)) -> Words {
@@ -23,9 +23,9 @@ fn words(english: (&str, &str), chinese: (&str, &str)) -> Words {
 
 fn item(name: &str, kind: &str, (label, description): Words) -> ConfigItem {
     let item = ConfigItem::new(name, label, kind).description(description);
-    let (least, most) = bounds(name);
-    let item = least.into_iter().fold(item, ConfigItem::minimum);
-    most.into_iter().fold(item, ConfigItem::maximum)
+    let (min, max) = bounds(name);
+    let item = min.into_iter().fold(item, ConfigItem::minimum);
+    max.into_iter().fold(item, ConfigItem::maximum)
 }
 
 fn answering() -> Vec<ConfigItem> {
@@ -34,8 +34,8 @@ fn answering() -> Vec<ConfigItem> {
             "prompt",
             "text",
             words(
-                ("System prompt", "What the agent is told first"),
-                ("系统提示词", "首先告诉智能体的内容"),
+                ("System prompt", "Instructions for the agent"),
+                ("系统提示词", "给智能体的指令"),
             ),
         )
         .default(PROMPT),
@@ -43,8 +43,8 @@ fn answering() -> Vec<ConfigItem> {
             "model",
             "model-selector",
             words(
-                ("Model", "The first granted one when empty; `/model` chooses per conversation"),
-                ("模型", "留空则用第一个被授予的模型；会话中可用 `/model` 更换"),
+                ("Model", "Default: the first granted model; `/model` changes it per conversation"),
+                ("模型", "留空则使用第一个已授权的模型；会话中可用 `/model` 切换"),
             ),
         )
         .default(""),
@@ -52,8 +52,8 @@ fn answering() -> Vec<ConfigItem> {
             "fallback_models",
             "array[string]",
             words(
-                ("Fallback models", "Asked in this order when the model cannot answer"),
-                ("备用模型", "主模型无法回答时依次使用"),
+                ("Fallback models", "Tried in this order if the model fails"),
+                ("备用模型", "主模型失败时依次尝试"),
             ),
         )
         .default(json!([])),
@@ -61,8 +61,8 @@ fn answering() -> Vec<ConfigItem> {
             "temperature",
             "float",
             words(
-                ("Temperature", "The provider's own when empty"),
-                ("温度", "留空则用模型服务的默认值"),
+                ("Temperature", "Default: the provider's"),
+                ("温度", "留空则使用模型服务的默认值"),
             ),
         ),
         reasoning(),
@@ -70,8 +70,8 @@ fn answering() -> Vec<ConfigItem> {
             "options",
             "json",
             words(
-                ("Model options", "Handed to the provider with every request"),
-                ("模型选项", "随每次请求交给模型服务"),
+                ("Model options", "Passed to the provider with every request"),
+                ("模型选项", "随每次请求传给模型服务"),
             ),
         )
         .default(json!({})),
@@ -79,12 +79,10 @@ fn answering() -> Vec<ConfigItem> {
 }
 
 fn reasoning() -> ConfigItem {
-    let effort = words(
-        ("Reasoning", "How hard the model thinks before it answers"),
-        ("推理强度", "模型回答前思考的程度"),
-    );
+    let effort =
+        words(("Reasoning", "Reasoning effort of the model"), ("推理强度", "模型的推理强度"));
     item("reasoning", "select", effort)
-        .option("default", en_zh("As the provider has it", "模型服务的默认值"))
+        .option("default", en_zh("Provider default", "模型服务的默认值"))
         .option("none", en_zh("None", "不推理"))
         .option("low", en_zh("Low", "低"))
         .option("medium", en_zh("Medium", "中"))
@@ -94,12 +92,15 @@ fn reasoning() -> ConfigItem {
 
 fn tools() -> Vec<ConfigItem> {
     let calling = words(
-        ("Tool calling", "How the model is offered tools; prompted is for models of text alone"),
-        ("工具调用方式", "向模型提供工具的方式；提示词方式用于纯文本模型"),
+        (
+            "Tool calling",
+            "How tools are offered to the model; prompted is for models without native tool calls",
+        ),
+        ("工具调用方式", "向模型提供工具的方式；提示词方式用于不支持原生工具调用的模型"),
     );
     vec![
         item("tool_calling", "select", calling)
-            .option("auto", en_zh("As the model can", "按模型能力"))
+            .option("auto", en_zh("By model capability", "按模型能力"))
             .option("native", en_zh("Native", "原生"))
             .option("prompted", en_zh("Prompted", "提示词"))
             .default("auto"),
@@ -107,8 +108,8 @@ fn tools() -> Vec<ConfigItem> {
             "max_tool_rounds",
             "integer",
             words(
-                ("Tool rounds", "Rounds of tool calls per answer"),
-                ("工具轮数", "每次回答最多的工具调用轮数"),
+                ("Tool rounds", "Maximum rounds of tool calls per answer"),
+                ("工具轮数", "每次回答的最大工具调用轮数"),
             ),
         )
         .default(TOOL_ROUNDS),
@@ -118,7 +119,7 @@ fn tools() -> Vec<ConfigItem> {
             words(
                 (
                     "Tools per request",
-                    "At least 1; with more, those that fit the input and a search are offered",
+                    "At least 1; with more tools, only relevant ones and a tool search are offered",
                 ),
                 ("每次请求的工具数", "至少 1；超出时只提供与输入相关的工具和工具搜索"),
             ),
@@ -128,7 +129,7 @@ fn tools() -> Vec<ConfigItem> {
             "commands",
             "boolean",
             words(
-                ("Slash commands", "Users may call tools and `/help` by name, past the model"),
+                ("Slash commands", "Users may call tools and `/help` by name, bypassing the model"),
                 ("斜杠命令", "用户可绕过模型，按名称调用工具和 `/help`"),
             ),
         )
@@ -142,11 +143,8 @@ fn context() -> Vec<ConfigItem> {
             "context_tokens",
             "integer",
             words(
-                (
-                    "Context window",
-                    "In tokens, at least 1000, for models whose window the host does not know",
-                ),
-                ("上下文窗口", "宿主不知道模型窗口时使用的 token 数，至少 1000"),
+                ("Context window", "In tokens, at least 1000, for models with an unknown window"),
+                ("上下文窗口", "模型窗口未知时使用的 token 数，至少 1000"),
             ),
         )
         .default(CONTEXT_TOKENS),
@@ -156,7 +154,7 @@ fn context() -> Vec<ConfigItem> {
             words(
                 (
                     "Compact at",
-                    "Percent of the window, 10 to 95, from which on old turns are summarised",
+                    "Percent of the window, 10 to 95, at which older turns are summarized",
                 ),
                 ("压缩阈值", "达到窗口的百分之几（10 到 95）时总结较早的对话"),
             ),
@@ -175,8 +173,8 @@ fn context() -> Vec<ConfigItem> {
             "timezone",
             "string",
             words(
-                ("Time zone", "Such as Asia/Shanghai; the host's when empty"),
-                ("时区", "如 Asia/Shanghai；留空则用宿主的时区"),
+                ("Time zone", "Such as Asia/Shanghai; default: the host's"),
+                ("时区", "如 Asia/Shanghai；留空则使用主机时区"),
             ),
         )
         .default(""),
@@ -184,7 +182,7 @@ fn context() -> Vec<ConfigItem> {
             "sender_names",
             "boolean",
             words(
-                ("Names of senders", "Tell the model who wrote each message; for groups"),
+                ("Sender names", "Tell the model who wrote each message; for groups"),
                 ("发送者姓名", "告诉模型每条消息是谁写的；用于群聊"),
             ),
         )
@@ -240,12 +238,12 @@ mod tests {
     use crate::texts::Texts;
     use greenroom_sdk::{Object, Value};
 
-    fn takes(key: &str, value: Value) -> bool {
-        Config::read(&Object::from_iter([(key.to_owned(), value)]), Texts::English).is_ok()
+    fn accepts(key: &str, value: Value) -> bool {
+        Config::parse(&Object::from_iter([(key.to_owned(), value)]), Texts::English).is_ok()
     }
 
     #[test]
-    fn a_number_that_the_config_refuses_is_outside_of_the_range_of_the_form() {
+    fn the_form_has_the_range_of_the_config() {
         let most = Some(4_294_967_295_u32);
         for (key, range) in [
             ("temperature", (None, None)),
@@ -262,10 +260,10 @@ mod tests {
             assert_eq!(bounds(key), range, "{key}");
             let (least, most) = range;
             let (least, most) = (least.map(i64::from), most.map(i64::from));
-            assert!(least.is_none_or(|least| takes(key, least.into())), "{key}");
-            assert!(least.is_none_or(|least| !takes(key, (least - 1).into())), "{key}");
-            assert!(most.is_none_or(|most| takes(key, most.into())), "{key}");
-            assert!(most.is_none_or(|most| !takes(key, (most + 1).into())), "{key}");
+            assert!(least.is_none_or(|least| accepts(key, least.into())), "{key}");
+            assert!(least.is_none_or(|least| !accepts(key, (least - 1).into())), "{key}");
+            assert!(most.is_none_or(|most| accepts(key, most.into())), "{key}");
+            assert!(most.is_none_or(|most| !accepts(key, (most + 1).into())), "{key}");
             let form = format!("{:?}", items());
             let from = form.find(&format!("name: \"{key}\"")).expect("an item");
             let item = form[from..].split("ConfigItem(").next().expect("a part");
@@ -275,7 +273,7 @@ mod tests {
     }
 
     #[test]
-    fn the_form_says_from_where_on_a_number_can_be_used() {
+    fn the_form_states_the_minimum_of_numbers() {
         let form = format!("{:?}", items());
         for (key, refused, taken, said, said_in_chinese) in [
             ("tools_in_prompt", 0, 1, "At least 1;", "至少 1；"),
@@ -288,7 +286,7 @@ mod tests {
             ("max_seconds", -1, 0, "0: the run's own deadline", "0 表示只受运行期限约束"),
             ("knowledge_top_k", -1, 0, "0: none", "0 表示不使用"),
         ] {
-            assert!(!takes(key, refused.into()) && takes(key, taken.into()), "{key}");
+            assert!(!accepts(key, refused.into()) && accepts(key, taken.into()), "{key}");
             let from = form.find(&format!("name: \"{key}\"")).expect("an item");
             let item = form[from..].split("ConfigItem(").next().expect("a part");
             assert!(item.contains(said) && item.contains(said_in_chinese), "{key}: {item}");

@@ -1,14 +1,14 @@
-//! What belongs to a call and stands in front of it: blanks, brackets, a fence, a tag.
+//! The prefix of a call: spaces, brackets, a fence, a tag.
 //!
-//! Invariant: only the end of a text is looked at, so that an answer of any length is read once. What stands
-//! in front of a call and is longer than that is text.
+//! Invariant: only the end of a text is examined, so that a response of any length is scanned once. A longer prefix is
+//! text.
 
 const FENCE: &str = "```";
 const TAG: &str = "<tool_call>";
-/// Bytes in front of a call that may belong to it.
+/// Longest prefix.
 const LEAD_BYTES_MAX: usize = 128;
 
-/// The part of a text that is behind us.
+/// The part of a text that was already scanned.
 #[derive(Debug, Default)]
 pub(super) struct Seen {
     pub(super) until: usize,
@@ -16,12 +16,12 @@ pub(super) struct Seen {
 }
 
 impl Seen {
-    pub(super) fn go_on(&mut self, text: &str, until: usize) {
+    pub(super) fn advance(&mut self, text: &str, until: usize) {
         text[self.until..until].bytes().for_each(|byte| self.fences.take(byte));
         self.until = until;
     }
 
-    /// Where that begins which belongs to a call right behind `text`; never in what is behind us.
+    /// Where the prefix of a call right after `text` starts; never in the scanned part.
     pub(super) fn lead(&self, text: &str) -> usize {
         let from = text.floor_char_boundary(text.len().saturating_sub(LEAD_BYTES_MAX));
         let from = from.max(self.until);
@@ -38,7 +38,7 @@ impl Seen {
                 left = left[..fence].trim_end();
             }
             left = left.trim_end_matches('`').trim_end();
-            if let Some(tag) = begun_tag(left) {
+            if let Some(tag) = trailing_tag(left) {
                 left = left[..tag].trim_end();
             }
             if left == before {
@@ -47,7 +47,7 @@ impl Seen {
         }
     }
 
-    /// Where the fences end that are not behind us.
+    /// Where unscanned fences end.
     fn fence_ends(&self, text: &str) -> Vec<usize> {
         let mut fences = self.fences;
         let bytes = text[self.until..].bytes().zip(self.until + 1..);
@@ -60,7 +60,7 @@ impl Seen {
     }
 }
 
-/// Fences so far, and the ticks at the end that are not one yet.
+/// The number of fences so far, and trailing backticks.
 #[derive(Debug, Default, Clone, Copy)]
 struct Fences {
     count: usize,
@@ -76,14 +76,14 @@ impl Fences {
     }
 }
 
-/// A fence at the end, with at most the name of a language behind it.
+/// A fence at the end, optionally followed by a language name.
 fn last_fence(text: &str) -> Option<usize> {
     let text = text.trim_end_matches(|c: char| c.is_alphanumeric() || c == '_');
     Some(text.strip_suffix(FENCE)?.len())
 }
 
-/// A tag at the end, or the beginning of one.
-fn begun_tag(text: &str) -> Option<usize> {
+/// A complete or partial tag at the end.
+fn trailing_tag(text: &str) -> Option<usize> {
     let from = text.floor_char_boundary(text.len().saturating_sub(TAG.len()));
     let at = from + text[from..].rfind('<')?;
     TAG.starts_with(&text[at..]).then_some(at)
@@ -94,7 +94,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_leads_to_a_call_is_no_part_of_the_text_and_a_fence_that_closes_is() {
+    fn the_prefix_of_a_call_is_not_text_but_a_closing_fence_is() {
         for (text, expected) in [
             ("so\n```json\n[ ", "so"),
             ("so <tool_call>\n", "so"),
@@ -107,13 +107,13 @@ mod tests {
         ] {
             assert_eq!(&text[..Seen::default().lead(text)], expected, "{text}");
             let mut seen = Seen::default();
-            seen.go_on(text, expected.len());
+            seen.advance(text, expected.len());
             assert_eq!(seen.lead(text), expected.len(), "{text}");
         }
     }
 
     #[test]
-    fn so_much_in_front_of_a_call_is_text() {
+    fn a_long_prefix_is_text() {
         let text = format!("世{}", "[".repeat(1000));
         assert_eq!(Seen::default().lead(&text), text.len() - LEAD_BYTES_MAX);
     }

@@ -1,36 +1,34 @@
-//! Calls in what a text model wrote, in prose or in code fences.
+//! Parses calls in a model's text, in prose or in code fences.
 //!
-//! Invariant: an object that is no call stays text; one that was meant as a call and is broken becomes a call
-//! that says what is wrong, and is never executed. What stands behind the first call is none of the answer:
-//! such models go on with results of their own making.
+//! Invariant: an object that is not a call stays text; an invalid call becomes a call with an error, which is never
+//! executed. Text after the first call is dropped: such models continue with invented results.
 
 use super::lead::Seen;
 use greenroom_sdk::{ModelToolCall, Object, Value};
 use std::hash::{BuildHasher, Hasher, RandomState};
 
-/// The words that models use for the name of a tool; the first is the one that they are told.
+/// Keys that models use for the tool's name; the first is the documented one.
 const NAMES: [&str; 4] = ["tool", "name", "function", "tool_name"];
 const ARGS: [&str; 4] = ["args", "arguments", "parameters", "input"];
-/// What may stand beside a name and arguments without making them something else.
+/// Keys that may accompany name and arguments.
 const ASIDES: [&str; 2] = ["id", "type"];
 const QUOTES: [char; 2] = ['"', '\''];
-/// Bytes behind a brace in which the first key of a call must have ended.
+/// The first key of a call must end within this many bytes after the brace.
 const KEY_BYTES_MAX: usize = 64;
 
-/// An answer, taken apart.
+/// A parsed response.
 #[derive(Debug, Default, PartialEq)]
 pub(crate) struct Parsed {
-    /// What was said before the first call; all of it where there is none.
+    /// The text before the first call; everything if there is none.
     pub(crate) text_before: String,
     pub(crate) calls: Vec<ModelToolCall>,
 }
 
-/// What comes next in a text.
 #[derive(Debug, PartialEq)]
 pub(super) enum Next {
-    /// No call from here on, as far as the text goes.
+    /// No call from here on.
     Nothing,
-    /// Perhaps a call that begins here: more of the text will tell.
+    /// Possibly the start of a call: more text is needed.
     Perhaps {
         start: usize,
     },
@@ -41,21 +39,21 @@ pub(super) enum Next {
     },
 }
 
-/// A call without its id.
+/// A call without an id.
 #[derive(Debug, PartialEq)]
 pub(super) struct Draft {
     name: String,
     args: Result<Object, (String, String)>,
 }
 
-/// Whether more text may come.
+/// Whether more text may follow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum More {
     MayCome,
     Never,
 }
 
-/// Takes the calls out of a whole answer. Up to `from` there is none; what was seen stays text.
+/// Parses a complete response. There is no call before `from`; the `seen` part stays text.
 pub(super) fn parse(
     text: &str,
     from: usize,
@@ -70,7 +68,7 @@ pub(super) fn parse(
         drafts.extend(calls);
         from = end;
     }
-    // Ids of other answers of the run, and of other runs of the conversation, must not come again.
+    // Ids must be unique over all responses and runs of the conversation.
     let random = RandomState::new().build_hasher().finish();
     let calls = drafts.into_iter().enumerate().map(|(index, draft)| {
         let (args, wrong) = match draft.args {
@@ -87,8 +85,8 @@ pub(super) fn parse(
 /// The first call from `from` on.
 pub(super) fn next(text: &str, from: usize, is_known: &dyn Fn(&str) -> bool, more: More) -> Next {
     let mut from = from;
-    while let Some(found) = text[from..].find('{') {
-        let start = from + found;
+    while let Some(offset) = text[from..].find('{') {
+        let start = from + offset;
         let mut values = serde_json::Deserializer::from_str(&text[start..]).into_iter::<Value>();
         match values.next() {
             Some(Ok(value)) => {
@@ -104,13 +102,13 @@ pub(super) fn next(text: &str, from: usize, is_known: &dyn Fn(&str) -> bool, mor
             }
             wrong => {
                 let error = wrong.and_then(Result::err).map(|error| error.to_string());
-                match broken(text, start, is_known, error.unwrap_or_default()) {
+                match invalid_call(text, start, is_known, error.unwrap_or_default()) {
                     Some((_, None)) if more == More::MayCome => return Next::Perhaps { start },
                     Some((draft, end)) => {
                         let end = end.unwrap_or(text.len());
                         return Next::Calls { start, end, calls: vec![draft] };
                     }
-                    None if more == More::MayCome && may_become(&text[start + 1..]) => {
+                    None if more == More::MayCome && may_become_call(&text[start + 1..]) => {
                         return Next::Perhaps { start };
                     }
                     None => from = start + 1,
@@ -121,7 +119,7 @@ pub(super) fn next(text: &str, from: usize, is_known: &dyn Fn(&str) -> bool, mor
     Next::Nothing
 }
 
-/// The calls that an object is; none where it is something else.
+/// The calls in an object; empty if it is something else.
 fn calls(value: &Value, is_known: &dyn Fn(&str) -> bool) -> Vec<Draft> {
     let Some(object) = value.as_object() else { return Vec::new() };
     if let Some(Value::Array(several)) = object.get("tool_calls").or(object.get("calls")) {
@@ -144,7 +142,7 @@ fn call(object: &Object, is_known: &dyn Fn(&str) -> bool) -> Option<Draft> {
     };
     let is_bare = object.keys().all(ours);
     let is_call = match (is_known(name), key) {
-        // The word that the model was told: meant as a call, even if there is no such tool.
+        // The documented key: intended as a call, even of an unknown tool.
         (true, "tool") => true,
         (false, "tool") => args.is_some(),
         (true, _) => is_bare,
@@ -168,8 +166,8 @@ fn arguments(args: Option<&Value>) -> Result<Object, (String, String)> {
     }
 }
 
-/// What was meant as a call of a known tool and is no JSON, and where it ends, if it does.
-fn broken(
+/// An intended call of a known tool that is not valid JSON, and its end, if it has one.
+fn invalid_call(
     text: &str,
     start: usize,
     is_known: &dyn Fn(&str) -> bool,
@@ -191,8 +189,8 @@ fn broken(
     Some((Draft { name: name.to_owned(), args: Err((written, error)) }, end))
 }
 
-/// Whether what stands behind a brace may go on as a call, if as a broken one: only its name is to come.
-fn may_become(inside: &str) -> bool {
+/// Whether text after a brace may become a call.
+fn may_become_call(inside: &str) -> bool {
     let inside = inside.trim_start().trim_start_matches(QUOTES);
     let is_open = |value: &str| {
         let value = value.trim_start();
@@ -207,13 +205,13 @@ fn may_become(inside: &str) -> bool {
     })
 }
 
-/// Behind the brace that closes the first one.
+/// The end of the first balanced braces.
 fn closing(text: &str) -> Option<usize> {
     let mut braces = Braces::default();
     text.bytes().position(|byte| braces.close_with(byte)).map(|at| at + 1)
 }
 
-/// The braces that are open; those in texts do not count.
+/// Open braces outside of strings.
 #[derive(Debug, Default)]
 pub(super) struct Braces {
     depth: usize,
@@ -222,7 +220,7 @@ pub(super) struct Braces {
 }
 
 impl Braces {
-    /// Whether this byte closes the first of them.
+    /// Whether this byte closes the outermost one.
     pub(super) fn close_with(&mut self, byte: u8) -> bool {
         match byte {
             _ if self.escaped => self.escaped = false,
@@ -267,7 +265,7 @@ mod tests {
     }
 
     #[test]
-    fn a_call_is_found_in_prose_and_fences_in_the_spellings_that_models_use() {
+    fn calls_are_found_in_prose_and_fences_in_all_common_formats() {
         let args = json!({"path": "a"});
         for text in [
             r#"{"tool": "fs.read", "args": {"path": "a"}}"#,
@@ -306,7 +304,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_broken_is_a_call_with_an_error_and_never_one_without_arguments() {
+    fn an_invalid_call_has_an_error() {
         for text in [
             r#"{"tool": "fs.read", "args": {"path": "a",}}"#,
             r#"{"tool": "fs.read", "args": {"path": "a""#,
@@ -325,14 +323,14 @@ mod tests {
     }
 
     #[test]
-    fn an_unknown_tool_that_was_clearly_called_is_a_call() {
+    fn a_clear_call_of_an_unknown_tool_is_a_call() {
         let calls = read(r#"{"tool": "fs.raed", "args": {}}"#).1;
         assert_eq!(calls, one("fs.raed", json!({})));
         assert_eq!(read(r#"{"name": "x", "arguments": {}}"#).1, one("x", json!({})));
     }
 
     #[test]
-    fn what_is_no_call_stays_as_it_is() {
+    fn other_objects_stay_text() {
         for text in [
             "Nothing to call.",
             r#"{"name": "Ann", "age": 7}"#,

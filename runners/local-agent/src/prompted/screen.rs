@@ -1,47 +1,46 @@
-//! What may be shown of an answer while it comes: never a part of what turns out to be a call.
+//! Filters a streamed response: parts of a call are never shown.
 //!
-//! Invariant: what was shown, put together, is the text of the parsed answer.
+//! Invariant: the shown parts together are the text of the parsed response.
 
 use super::lead::Seen;
 use super::parse::{Braces, More, Next, Parsed, next, parse};
 use std::collections::HashSet;
 
-/// A piece that is held back is read again with every word as long as it is this short; from then on only
-/// when it may have ended, and when it has grown to twice its length.
+/// A held-back piece is parsed again with every delta while it is this short; after that only when it may have ended,
+/// and when its length has doubled.
 const SHORT_BYTES: usize = 256;
-/// An object is held back up to here; then it is text, unless it has begun as a call.
+/// An object is held back up to this size; beyond it is text, unless it started as a call.
 const HELD_BYTES_MAX: usize = 256 * 1024;
 
 pub(crate) struct Screen {
     tools: HashSet<String>,
     text: String,
-    /// So much of it was shown.
+    /// The shown part.
     shown: Seen,
-    /// So much of it is known to hold no call.
+    /// Up to here there is no call.
     free: usize,
-    /// The object that begins there, if one is held back.
+    /// The object that starts there, if one is held back.
     held: Option<Held>,
     /// A call was found: nothing more is shown.
     is_over: bool,
 }
 
-/// An object that has begun and not ended.
+/// An incomplete object.
 struct Held {
     braces: Braces,
     read: usize,
     has_closed: bool,
-    /// It is looked at again when the text is that long.
+    /// Parse again at this length.
     again_at: usize,
 }
 
 impl Screen {
-    /// For a model that may call these.
     pub(crate) fn new(tools: HashSet<String>) -> Self {
         let (text, shown) = (String::new(), Seen::default());
         Self { tools, text, shown, free: 0, held: None, is_over: false }
     }
 
-    /// Takes the next piece of the answer and gives what can be shown now.
+    /// Adds the next delta; returns the text to show now.
     pub(crate) fn push(&mut self, delta: &str) -> String {
         self.text.push_str(delta);
         if self.is_over || !self.is_due() {
@@ -50,11 +49,11 @@ impl Screen {
         let until = self.look();
         let until = self.shown.lead(&self.text[..until]);
         let shown = self.text[self.shown.until..until].to_owned();
-        self.shown.go_on(&self.text, until);
+        self.shown.advance(&self.text, until);
         shown
     }
 
-    /// What is still to be shown, and the whole answer.
+    /// The remaining text, and the parsed response.
     pub(crate) fn finish(self) -> (String, Parsed) {
         let is_known = |name: &str| self.tools.contains(name);
         let parsed = parse(&self.text, self.free, &self.shown, &is_known);
@@ -62,7 +61,7 @@ impl Screen {
         (rest, parsed)
     }
 
-    /// Whether what is held back may be something else by now.
+    /// Whether the held-back piece must be parsed again.
     fn is_due(&mut self) -> bool {
         let Some(held) = &mut self.held else { return true };
         let bytes = self.text.as_bytes();
@@ -77,7 +76,7 @@ impl Screen {
         length <= SHORT_BYTES || bytes.len() >= held.again_at
     }
 
-    /// Up to where the text holds no call.
+    /// Up to where the text contains no call.
     fn look(&mut self) -> usize {
         let is_known = |name: &str| self.tools.contains(name);
         loop {
@@ -129,7 +128,7 @@ mod tests {
         Screen::new(HashSet::from(["clock".to_owned()]))
     }
 
-    /// The pieces that are shown when a text comes in pieces of so many characters.
+    /// The shown pieces of a text that arrives in pieces of this size.
     fn shown(text: &str, size: usize) -> (Vec<String>, Parsed) {
         let chars: Vec<char> = text.chars().collect();
         let mut screen = screen();
@@ -141,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn no_part_of_a_call_is_ever_shown_however_it_is_cut() {
+    fn no_part_of_a_call_is_ever_shown() {
         let fenced = format!("看一下。\n\n```json\n{CALL}\n```\nIt is noon.");
         let tagged = format!("I look. <tool_call>\n[{CALL}]\n</tool_call>");
         let code =
@@ -168,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn words_are_shown_as_they_come() {
+    fn text_is_shown_immediately() {
         let mut screen = screen();
         assert_eq!(screen.push("It is "), "It is");
         assert_eq!(screen.push("noon {here"), " noon {here");
@@ -185,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_of_any_length_is_read_once() {
+    fn a_response_of_any_length_is_scanned_once() {
         let fill = |piece: &str| piece.repeat(1_000_000 / piece.len());
         let some = |piece: &str| piece.repeat(200_000 / piece.len());
         for (text, size) in [
@@ -210,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn an_object_that_does_not_end_is_text_after_a_while_unless_it_has_begun_as_a_call() {
+    fn an_endless_object_becomes_text_unless_it_started_as_a_call() {
         let long = "x".repeat(HELD_BYTES_MAX);
         let mut other = screen();
         assert_eq!(other.push("{\"note\": \""), "");

@@ -39,7 +39,7 @@ export interface components {
         };
         /**
          * AgentAPIError
-         * @description The body of every refusal.
+         * @description The body of every error.
          */
         AgentAPIError: {
             code: components["schemas"]["ErrorCode"];
@@ -86,19 +86,19 @@ export interface components {
         };
         /** AgentRunResult */
         AgentRunResult: {
-            /** @description Our addition, to readers only: when the host took the result in, RFC 3339 with milliseconds. */
+            /** @description Our addition, to readers only: when the host received the result, RFC 3339 with milliseconds. */
             created_at?: string | null;
             /** @default {} */
             data?: JsonObject;
             run_id: string;
             /**
              * Format: int64
-             * @description The runner's own `sequence`, once the host has numbered the result.
+             * @description The runner's own `sequence`.
              */
             runner_sequence?: number | null;
             /**
              * Format: int64
-             * @description From a runner: its own count. To a reader: the host's number, increasing, gaps allowed.
+             * @description From a runner: its own counter. To a reader: the host's sequence number, increasing with gaps.
              * @default null
              */
             sequence?: number | null;
@@ -109,7 +109,7 @@ export interface components {
              */
             timestamp?: number | null;
             type: string;
-            /** @description Beside `run.completed`: tokens and cost, as far as known. */
+            /** @description With `run.completed`: tokens and cost, as far as known. */
             usage?: JsonObject | null;
         };
         AgentRunnerCapabilities: {
@@ -128,7 +128,7 @@ export interface components {
             /** @default false */
             stateful_session?: boolean;
             /**
-             * @description Beyond v1: the runner pulls messages that arrive while it runs.
+             * @description Beyond v1: the runner pulls messages that arrive during a run.
              * @default false
              */
             steering?: boolean;
@@ -138,8 +138,8 @@ export interface components {
             tool_calling?: boolean;
         };
         /**
-         * @description Informs, never widens or narrows a grant. Fields of older manifests (`ownership`, `bootstrap`,
-         *     `max_inline_*`) land in `extra` and are warned about.
+         * @description Informational: it never changes a grant. Fields of older manifests (`ownership`, `bootstrap`, `max_inline_*`)
+         *     are in `extra` and cause a warning.
          */
         AgentRunnerContextPolicy: {
             /** @default true */
@@ -153,7 +153,7 @@ export interface components {
             /** @default true */
             wants_static_context_refs?: boolean;
         };
-        /** @description One runner. `capabilities`, `permissions` and `context` that are absent are all defaults: no permission. */
+        /** @description One runner. Missing `capabilities`, `permissions` and `context` are defaults: no permissions. */
         AgentRunnerManifest: {
             capabilities?: components["schemas"]["AgentRunnerCapabilities"];
             /** @default [] */
@@ -171,8 +171,8 @@ export interface components {
             protocol_version?: string;
         };
         /**
-         * @description The most a runner may ask for. An operation we do not know is refused; a field we do not know is kept,
-         *     warned about and grants nothing.
+         * @description The most that a runner may be granted. An unknown operation is rejected; an unknown field is preserved, causes
+         *     a warning and grants nothing.
          */
         AgentRunnerPermissions: {
             /** @default [] */
@@ -200,27 +200,26 @@ export interface components {
             /** @description That of the approval. */
             nonce: string;
         };
-        /** @description What became of an action that was allowed. */
+        /** @description The outcome of an allowed action. */
         ApprovalOutcome: {
             delivery_id?: string | null;
             error?: string | null;
             status: components["schemas"]["OutcomeStatus"];
         };
-        /** @description Where an approval stands. */
         ApprovalStatus: ("pending" | "allowed" | "denied" | "expired") | "cancelled";
         /**
-         * @description What a call would change or hand over, as the host looked it up when it asked: with the reach of the actor
-         *     of the run and nothing more.
+         * @description What a call would change or send, looked up by the host when it asked for approval, with the permissions of
+         *     the run's actor.
          */
         ApprovalSubject: {
             /** @description The other inputs, each as one line of text. */
             fields?: components["schemas"]["SubjectField"][];
             /**
              * Format: uint64
-             * @description How many records and inputs are left out because there are too many.
+             * @description The number of omitted records and inputs.
              */
             left_out?: number;
-            /** @description The records that the call names. */
+            /** @description The records that the call refers to. */
             records?: components["schemas"]["SubjectRecord"][];
         };
         /**
@@ -230,7 +229,7 @@ export interface components {
         ApprovalView: {
             action: string;
             /**
-             * @description On whose behalf the run is.
+             * @description The actor that the run acts for.
              * @default null
              */
             actor?: components["schemas"]["ActorContext"] | null;
@@ -245,7 +244,7 @@ export interface components {
             /** @description RFC 3339, as are the next two. */
             created_at: string;
             expires_at: string;
-            /** @description To be sent back with the answer. */
+            /** @description To be sent back with the decision. */
             nonce: string;
             /** @default null */
             outcome?: components["schemas"]["ApprovalOutcome"] | null;
@@ -254,14 +253,14 @@ export interface components {
             run_id: string;
             runner_id: string;
             status: components["schemas"]["ApprovalStatus"];
-            /** @description What would be changed, as people call it. Absent for actions and in approvals of earlier versions. */
+            /** @description What would be changed, in readable form. Missing for actions and in approvals of earlier versions. */
             subject?: components["schemas"]["ApprovalSubject"] | null;
             /** @default {} */
             target?: JsonObject;
         };
         /** @enum {string} */
         ArtifactPermission: "metadata" | "read" | "create";
-        /** @description A reference to an artifact, with what a reader needs to decide whether to fetch it. */
+        /** @description A reference to an artifact, with enough metadata to decide whether to fetch it. */
         ArtifactRef: {
             artifact_id: string;
             metadata?: JsonObject;
@@ -273,7 +272,7 @@ export interface components {
         };
         /**
          * ArtifactView
-         * @description What is known about an artifact: the answer to `artifacts.metadata` and `artifacts.create`.
+         * @description An artifact: the result of `artifacts.metadata` and `artifacts.create`.
          */
         ArtifactView: {
             /** @default null */
@@ -284,7 +283,7 @@ export interface components {
             /** @description RFC 3339. */
             created_at: string;
             /**
-             * @description RFC 3339; null when it is kept.
+             * @description RFC 3339; null if it does not expire.
              * @default null
              */
             expires_at?: string | null;
@@ -302,7 +301,7 @@ export interface components {
         };
         /**
          * AuditView
-         * @description One call: who, what, how it ended, how much, when.
+         * @description One call: caller, method, outcome, size, time.
          */
         AuditView: {
             /** @default null */
@@ -314,7 +313,7 @@ export interface components {
              * @default null
              */
             attempt?: number | null;
-            /** @description On whose word a tool was called: `agent` or `user`. */
+            /** @description Who decided on a tool call: `agent` or `user`. */
             authority?: string | null;
             /** Format: int64 */
             bytes_in: number;
@@ -324,7 +323,7 @@ export interface components {
             code: string;
             /** Format: int64 */
             duration_us: number;
-            /** @description As it was asked for; it need not exist. */
+            /** @description As requested; it need not exist. */
             method: string;
             /** @description `author/name`. */
             plugin: string;
@@ -334,7 +333,7 @@ export interface components {
              */
             resource?: string | null;
             /**
-             * @description The run, or what a call without a live run claimed to be; null when it named none.
+             * @description The run, or the run id that a call without a live run claimed; null if it had none.
              * @default null
              */
             run_id?: string | null;
@@ -435,12 +434,12 @@ export interface components {
             required?: boolean;
             /**
              * @description `string`, `text`, `integer`, `float`, `boolean`, `select`, `array[string]`,
-             *     `model-selector`, `knowledge-base-selector`, `prompt-editor`, …; an unknown type is shown as text.
+             *     `model-selector`, `knowledge-base-selector`, `prompt-editor`, …; an unknown type is rendered as text.
              */
             type: string;
         };
         /**
-         * @description Why a call was refused. The same set serves the runner's API and HTTP.
+         * @description Why a call failed. The same set is used by the runner API and HTTP.
          * @enum {string}
          */
         ErrorCode: "unauthorized" | "not_found" | "deadline_exceeded" | "payload_too_large" | "rate_limited" | "invalid_argument" | "runtime_error";
@@ -458,19 +457,19 @@ export interface components {
             run_id?: string | null;
             seq: number;
             source: string;
-            /** @description The entrance; null for the host's own facts (`source` = `host`). */
+            /** @description The trigger source; null for events of the host itself (`source` = `host`). */
             trigger?: string | null;
         };
         /** EventAnswer */
         EventAnswer: {
             event_id: string;
             run_id?: string | null;
-            /** @description `queued`, `running`, `steered`, `unbound`; later also the run's end. */
+            /** @description `queued`, `running`, `steered`, `unbound`; for a duplicate also the final status of the run. */
             status: string;
-            /** @description What the sender should know although the event was taken; absent when there is nothing. */
+            /** @description Warnings about the accepted event; missing if there are none. */
             warnings?: string[];
         };
-        /** @description Where the answer goes: the name of a configured surface, never an address. */
+        /** @description Where replies are delivered: the name of a configured surface, never an address. */
         EventDelivery: {
             surface: string;
         };
@@ -598,8 +597,8 @@ export interface components {
         /** @enum {string} */
         KnowledgePermission: "list" | "retrieve";
         /**
-         * @description Media by artifact, address or value. At least one of the three is needed; a reader takes the first that
-         *     is there, in this order. Bytes given by value need their `mime_type`.
+         * @description Media as artifact, URL or inline bytes. At least one is required; readers use the first present one, in this
+         *     order. Inline bytes need a `mime_type`.
          */
         MediaElement: {
             artifact_id?: string | null;
@@ -635,24 +634,23 @@ export interface components {
             output_tokens: number | null;
             tokens: number | null;
         };
-        /** @description What a run's calls of models took together. */
+        /** @description Total cost of a run's model calls. */
         ModelCalls: {
             /** Format: int64 */
             calls: number;
             /**
              * Format: double
-             * @description US dollars, by the prices of the configuration; null where no cost is known.
+             * @description US dollars at the configured prices; null if unknown.
              */
             cost_usd?: number | null;
             /**
              * Format: int64
-             * @description In and out together, as far as it was told; null where no call told any.
+             * @description Input and output together, as far as reported; null if unknown.
              */
             tokens?: number | null;
             /**
              * Format: int64
-             * @description Calls of which nobody knows the cost: no usage was told, or the model has no price. They are not part
-             *     of `cost_usd`.
+             * @description Calls of unknown cost: without reported usage, or with a model without a price. Not included in `cost_usd`.
              */
             unpriced: number;
         };
@@ -686,7 +684,7 @@ export interface components {
         /** NewEvent */
         NewEvent: {
             actor?: components["schemas"]["ActorContext"] | null;
-            /** @description The agent that shall take the event; without it the bindings decide. */
+            /** @description The agent for the event; default: chosen by the bindings. */
             agent?: string | null;
             bot_id?: string | null;
             conversation_id?: string | null;
@@ -707,10 +705,7 @@ export interface components {
             thread_id?: string | null;
             workspace_id?: string | null;
         };
-        /**
-         * @description How an allowed action ended.
-         * @enum {string}
-         */
+        /** @enum {string} */
         OutcomeStatus: "done" | "failed" | "unknown" | "queued";
         Overview: {
             host: {
@@ -771,7 +766,7 @@ export interface components {
         Problem: {
             error: components["schemas"]["AgentAPIError"];
         };
-        /** @description Where the platform's original payload is kept; never the payload itself. */
+        /** @description A reference to the platform's original payload, never the payload itself. */
         RawEventRef: {
             artifact_id?: string | null;
             mime_type?: string | null;
@@ -808,7 +803,7 @@ export interface components {
             id?: string | null;
             /**
              * Format: int64
-             * @description The version that it must have now, 0 for none at all.
+             * @description The expected current version; 0 if it must be missing.
              */
             if_version?: number | null;
             module: string;
@@ -903,11 +898,11 @@ export interface components {
             error?: components["schemas"]["RunError"] | null;
             event_id: string;
             finished_at?: string | null;
-            /** @description What kept the runner from the rest of the machine, e.g. `landlock:7`. */
+            /** @description The runner's sandbox, e.g. `landlock:7`. */
             isolation?: string | null;
             /** Format: int64 */
             last_sequence: number;
-            /** @description What the host counted of the run's calls of models; not in lists. */
+            /** @description The run's model calls as counted by the host; not in lists. */
             model_calls?: components["schemas"]["ModelCalls"] | null;
             run_id: string;
             runner_id: string;
@@ -942,13 +937,13 @@ export interface components {
             version: string | null;
             warnings: string[];
         };
-        /** @description An item of the transcript that was found. */
+        /** @description A matching transcript item. */
         SearchHit: {
             /** @default null */
             actor?: components["schemas"]["ActorContext"] | null;
             /** @default [] */
             artifacts?: components["schemas"]["ArtifactRef"][];
-            /** @description Tool items only: the text projection of the tool's result. */
+            /** @description Tool items only: the tool's result as text. */
             content?: string | null;
             conversation_id: string;
             /** @description RFC 3339. */
@@ -956,7 +951,7 @@ export interface components {
             /** @default null */
             event_id?: string | null;
             /**
-             * @description Where the matches are within the snippet.
+             * @description Positions of the matches in the snippet.
              * @default []
              */
             highlights?: components["schemas"]["Highlight"][];
@@ -968,14 +963,14 @@ export interface components {
             run_id?: string | null;
             /**
              * Format: double
-             * @description Greater is better; only comparable within one answer.
+             * @description Greater is better; only comparable within one result.
              */
             score: number;
             /** @default [] */
             segments?: unknown[];
             /**
              * Format: int64
-             * @description Position in the conversation; the order of the view.
+             * @description Position in the conversation.
              */
             seq: number;
             /** @description The part of the text around the match. */
@@ -1034,7 +1029,7 @@ export interface components {
         StateScope: "conversation" | "actor" | "subject" | "runner" | "binding";
         /** @enum {string} */
         StorageArea: "plugin" | "workspace" | "binding";
-        /** @description Which storage areas this run may use. */
+        /** @description The storage areas that this run may use. */
         StorageResource: {
             /** @default false */
             binding?: boolean;
@@ -1101,19 +1096,19 @@ export interface components {
         };
         /** @description One input of a call. */
         SubjectField: {
-            /** @description The present value, where the call would overwrite one. */
+            /** @description The current value, if the call would overwrite one. */
             before?: string | null;
             name: string;
             value: string;
         };
-        /** @description A record that a call names. */
+        /** @description A record that a call refers to. */
         SubjectRecord: {
             detail?: string | null;
             end_at?: string | null;
             id: string;
-            /** @description RFC 3339 with the record's own offset, as is the end. */
+            /** @description RFC 3339 with the record's own offset, like `end_at`. */
             start_at?: string | null;
-            /** @description Absent when the actor has no such record. */
+            /** @description Missing if the actor has no such record. */
             title?: string | null;
         };
         Tool: {
@@ -1141,7 +1136,7 @@ export interface components {
             source?: string | null;
             tool_name: string;
         };
-        /** @description How much harm a call can do; the worst where a plugin does not say. */
+        /** @description The risk of a call; default: the highest. */
         ToolRisk: "write" | "read" | "destructive" | "external";
         ToolServer: {
             isolation?: string | null;
@@ -1163,7 +1158,7 @@ export interface components {
             actor?: components["schemas"]["ActorContext"] | null;
             /** @default [] */
             artifacts?: components["schemas"]["ArtifactRef"][];
-            /** @description Tool items only: the text projection of the tool's result. */
+            /** @description Tool items only: the tool's result as text. */
             content?: string | null;
             conversation_id: string;
             /** @description RFC 3339. */
@@ -1180,7 +1175,7 @@ export interface components {
             segments?: unknown[];
             /**
              * Format: int64
-             * @description Position in the conversation; the order of the view.
+             * @description Position in the conversation.
              */
             seq: number;
             /** @default null */

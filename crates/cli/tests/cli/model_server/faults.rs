@@ -70,7 +70,7 @@ async fn a_refusal_has_its_status_and_its_message_in_every_wire() {
     for kind in KINDS {
         let (_, end) = ask(&server, kind, "refuse", 0).await;
         assert!(
-            matches!(&end, Err(ModelError::Refused { status: 400, message }) if message.contains("not like this")),
+            matches!(&end, Err(ModelError::Rejected { status: 400, message }) if message.contains("not like this")),
             "{kind:?} {end:?}"
         );
         let (_, end) = ask(&server, kind, "limit", 0).await;
@@ -103,7 +103,7 @@ async fn what_breaks_in_the_middle_is_an_error_and_is_never_asked_again() {
             asked += 1;
         }
         let (_, end) = ask(&server, kind, "mute", 0).await;
-        assert!(matches!(end, Err(ModelError::Silent(_))), "{kind:?} {end:?}");
+        assert!(matches!(end, Err(ModelError::IdleTimeout(_))), "{kind:?} {end:?}");
         asked += 1;
     }
     assert_eq!(server.log().lines().count(), asked);

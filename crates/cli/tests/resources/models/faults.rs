@@ -75,7 +75,7 @@ async fn what_passes_is_tried_again_and_what_has_begun_is_not() {
             assert_eq!(broken["retryable"], true, "{text}: {broken}");
             assert_eq!(streamed(&stage.told(&text).await), "so far", "{text}");
             assert_eq!(server.requests(&text).len(), 1, "{text}");
-            let message = format!("model `{name}`: the provider was silent for 1 s");
+            let message = format!("model `{name}`: the provider sent nothing for 1 s");
             let silent = broken["message"] == message.as_str();
             assert_eq!(silent, kind == "quiet", "{text}: {broken}");
         }
@@ -103,12 +103,12 @@ async fn a_model_that_fails_is_named_to_its_runner_and_its_place_to_the_operator
     ];
     let played = run(&stage, "asker", "c1", steps).await;
     let told = refusal(&stage, "chat").await["message"].as_str().unwrap().to_owned();
-    assert!(told.starts_with("model `claude`: the provider answered 401: "), "{told}");
+    assert!(told.starts_with("model `claude`: the provider returned 401: "), "{told}");
     let away = refusal(&stage, "vectors").await["message"].as_str().unwrap().to_owned();
     assert!(away.starts_with("model `vectors`: the provider cannot be reached: "), "{away}");
     assert!(!told.contains("127.0.0.1"), "{told}");
     let places = [
-        format!("`claude` at {}: the provider answered 401: ", server.url),
+        format!("`claude` at {}: the provider returned 401: ", server.url),
         "`vectors` at http://127.0.0.1:1: the provider cannot be reached: ".to_owned(),
     ];
     let notes = stage.diagnostics(&played.run_id).await;

@@ -14,7 +14,7 @@ pub(super) async fn report(call: &Call<'_>, model: &Model, error: &ModelError) -
     let name = &model.settings().name;
     let mut answer = error.to_api();
     answer.message = format!("model `{name}`: {error}");
-    if error.is_providers() {
+    if error.is_provider_error() {
         let place = model.address();
         let place = place.as_deref().unwrap_or("this host");
         tracing::warn!(run.id = call.rights.identity.run_id, model = name, place, %error,

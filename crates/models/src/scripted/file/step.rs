@@ -1,6 +1,6 @@
-//! One step of an answer in the file: a table with one key that says what it is, and its options.
+//! One step in the file: a table with one key that names its kind, and its options.
 //!
-//! Invariant: exactly one kind per step, and no option that the kind does not have.
+//! Invariant: exactly one kind per step, and only options of that kind.
 
 use super::super::rule::{Args, Pace, Step};
 use super::super::template::{Template, check_value};
@@ -91,7 +91,7 @@ impl StepFile {
         Ok(step)
     }
 
-    /// The one key that says what the step is.
+    /// The key that names the kind.
     fn kind(&self) -> Result<&'static str, String> {
         let given = [
             ("text", self.text.is_some()),
@@ -108,17 +108,17 @@ impl StepFile {
             ("garbage", self.garbage.is_some()),
         ];
         if [self.sample, self.cut, self.silence].contains(&Some(false)) {
-            return Err("`sample`, `cut` and `silence` are `true` or absent".to_owned());
+            return Err("`sample`, `cut` and `silence` must be `true` or omitted".to_owned());
         }
         let kinds: Vec<&str> =
             given.iter().filter(|(_, given)| *given).map(|(name, _)| *name).collect();
         match kinds.as_slice() {
             [kind] => Ok(kind),
             [] => Err(format!(
-                "the step says nothing: it needs one of {}",
+                "the step is empty: expected one of {}",
                 given.map(|(name, _)| name).join(", ")
             )),
-            several => Err(format!("the step is several things at once: {}", several.join(", "))),
+            several => Err(format!("the step has several kinds: {}", several.join(", "))),
         }
     }
 
@@ -152,16 +152,18 @@ impl StepFile {
 }
 
 fn json(value: toml::Value) -> Result<Value, String> {
-    serde_json::to_value(plain(value)).map_err(|error| error.to_string())
+    serde_json::to_value(dates_as_strings(value)).map_err(|error| error.to_string())
 }
 
-/// Dates as texts: TOML's own form of them is no JSON.
-fn plain(value: toml::Value) -> toml::Value {
+/// Dates as strings: TOML's serialized form of them is not plain JSON.
+fn dates_as_strings(value: toml::Value) -> toml::Value {
     match value {
         toml::Value::Datetime(date) => toml::Value::String(date.to_string()),
-        toml::Value::Array(items) => toml::Value::Array(items.into_iter().map(plain).collect()),
+        toml::Value::Array(items) => {
+            toml::Value::Array(items.into_iter().map(dates_as_strings).collect())
+        }
         toml::Value::Table(fields) => toml::Value::Table(
-            fields.into_iter().map(|(name, field)| (name, plain(field))).collect(),
+            fields.into_iter().map(|(name, field)| (name, dates_as_strings(field))).collect(),
         ),
         other => other,
     }
@@ -170,19 +172,19 @@ fn plain(value: toml::Value) -> toml::Value {
 fn media(media: toml::Table) -> Result<Object, String> {
     let kind = media.get("type").and_then(toml::Value::as_str).unwrap_or_default();
     if !["image", "audio", "video"].contains(&kind) {
-        return Err("`media.type` is image, audio or video".to_owned());
+        return Err("`media.type` must be image, audio or video".to_owned());
     }
     if !media.contains_key("data") && !media.contains_key("artifact_id") {
         return Err("`media` needs `data` (base64) or `artifact_id`".to_owned());
     }
     match json(toml::Value::Table(media))? {
         Value::Object(media) => Ok(media),
-        _ => Err("`media` is a table".to_owned()),
+        _ => Err("`media` must be a table".to_owned()),
     }
 }
 
 fn usage(usage: Option<toml::Value>) -> Result<Option<Object>, String> {
-    let wrong = || "`usage` is false, or a table of token counts".to_owned();
+    let wrong = || "`usage` must be false or a table of token counts".to_owned();
     let table = match usage {
         Some(toml::Value::Boolean(false)) => return Ok(None),
         Some(toml::Value::Table(table)) => table,
@@ -191,7 +193,10 @@ fn usage(usage: Option<toml::Value>) -> Result<Option<Object>, String> {
     let mut usage = Object::new();
     for (key, value) in table {
         if !USAGE_KEYS.contains(&key.as_str()) {
-            return Err(format!("`usage.{key}` is unknown: there are {}", USAGE_KEYS.join(", ")));
+            return Err(format!(
+                "unknown key `usage.{key}`, expected one of {}",
+                USAGE_KEYS.join(", ")
+            ));
         }
         let count =
             value.as_integer().and_then(|count| u64::try_from(count).ok()).ok_or_else(wrong)?;
@@ -203,13 +208,13 @@ fn usage(usage: Option<toml::Value>) -> Result<Option<Object>, String> {
 fn finish(reason: String) -> Result<String, String> {
     match FINISH_REASONS.contains(&reason.as_str()) {
         true => Ok(reason),
-        false => Err(format!("`finish` is one of {}", FINISH_REASONS.join(", "))),
+        false => Err(format!("`finish` must be one of {}", FINISH_REASONS.join(", "))),
     }
 }
 
 fn status(status: u16) -> Result<u16, String> {
     match (400..=599).contains(&status) {
         true => Ok(status),
-        false => Err("`error` is an HTTP status from 400 to 599".to_owned()),
+        false => Err("`error` must be an HTTP status from 400 to 599".to_owned()),
     }
 }

@@ -1,4 +1,4 @@
-//! The model of a host without a key: what it understands, and how it tells what it found.
+//! The built-in model: what it understands, and how it reports results.
 
 use super::*;
 
@@ -19,7 +19,7 @@ fn the_built_in_model_says_what_it_is_in_the_users_language() {
 }
 
 #[test]
-fn the_built_in_model_shows_tools_when_they_are_offered() {
+fn the_built_in_model_uses_offered_tools() {
     let script = Script::built_in();
     let plan =
         |request: &ModelRequest| script.plan(request, UNIX_EPOCH + Duration::from_secs(86_400));
@@ -29,8 +29,8 @@ fn the_built_in_model_shows_tools_when_they_are_offered() {
         let request = offering(asks(question), &["project_cli"]);
         assert_eq!(calls(&plan(&request)), [("project_cli".to_owned(), day)], "{question}");
         assert!(calls(&plan(&asks(question))).is_empty(), "no tool is called that is not offered");
-        let told = text(&plan(&answered(request, "project_cli", "three meetings")));
-        assert!(told.contains("three meetings"), "{told}");
+        let output = text(&plan(&answered(request, "project_cli", "three meetings")));
+        assert!(output.contains("three meetings"), "{output}");
     }
     for (wish, title) in
         [("schedule lunch with Ann today at 12:30", "lunch with Ann"), ("安排午餐 12:30", "午餐")]
@@ -41,13 +41,13 @@ fn the_built_in_model_shows_tools_when_they_are_offered() {
         assert_eq!(calls(&plan(&request)), [("project_cli".to_owned(), event)], "{wish}");
     }
     for question in ["list tools", "有哪些工具?"] {
-        let told = text(&plan(&offering(asks(question), &["fs.read", "clock"])));
-        assert!(told.contains("fs.read, clock"), "{told}");
+        let output = text(&plan(&offering(asks(question), &["fs.read", "clock"])));
+        assert!(output.contains("fs.read, clock"), "{output}");
     }
 }
 
 #[test]
-fn what_is_to_be_cancelled_without_its_id_is_not_and_the_built_in_model_says_so() {
+fn the_built_in_model_cancels_nothing_without_an_id() {
     for (wish, part) in [
         ("cancel my meeting tomorrow", "nothing was done"),
         ("please delete the lunch event", "nothing was done"),
@@ -55,17 +55,17 @@ fn what_is_to_be_cancelled_without_its_id_is_not_and_the_built_in_model_says_so(
         ("把明天的日程删掉", "什么也没有做"),
     ] {
         let request = offering(asks(wish), &["project_cli"]);
-        let beats = Script::built_in().plan(&request, UNIX_EPOCH);
-        assert!(calls(&beats).is_empty(), "{wish}");
-        assert!(text(&beats).contains(part), "{wish}: {}", text(&beats));
+        let plan = Script::built_in().plan(&request, UNIX_EPOCH);
+        assert!(calls(&plan).is_empty(), "{wish}");
+        assert!(text(&plan).contains(part), "{wish}: {}", text(&plan));
     }
 }
 
 /// What the built-in model asks the project CLI for, on the second day of 1970.
 fn built_in_call(text: &str) -> Option<(String, Value)> {
     let request = offering(asks(text), &["project_cli"]);
-    let beats = Script::built_in().plan(&request, UNIX_EPOCH + Duration::from_secs(86_400));
-    let (_, args) = calls(&beats).into_iter().next()?;
+    let plan = Script::built_in().plan(&request, UNIX_EPOCH + Duration::from_secs(86_400));
+    let (_, args) = calls(&plan).into_iter().next()?;
     let word = |key: &str| args[key].as_str().unwrap().to_owned();
     Some((format!("{}.{}", word("module"), word("method")), args["input"].clone()))
 }
@@ -169,11 +169,11 @@ fn the_built_in_model_knows_memory_and_contacts_in_both_languages() {
 }
 
 #[test]
-fn the_built_in_model_books_nothing_on_a_day_or_at_a_time_that_it_does_not_know() {
+fn the_built_in_model_books_nothing_without_a_clear_date_and_time() {
     let says = |text: &str| {
         let request = offering(asks(text), &["project_cli"]);
-        let beats = Script::built_in().plan(&request, UNIX_EPOCH + Duration::from_secs(86_400));
-        (calls(&beats), self::text(&beats))
+        let plan = Script::built_in().plan(&request, UNIX_EPOCH + Duration::from_secs(86_400));
+        (calls(&plan), self::text(&plan))
     };
     for text in [
         "帮我安排下周一下午三点的会议",
@@ -186,9 +186,9 @@ fn the_built_in_model_books_nothing_on_a_day_or_at_a_time_that_it_does_not_know(
         "安排 2026-13-01 15:00 的会议",
         "星期三有什么安排",
     ] {
-        let (calls, told) = says(text);
+        let (calls, output) = says(text);
         assert_eq!(calls, [], "{text}");
-        assert!(told.contains("YYYY-MM-DD") && told.contains("没有"), "{text}: {told}");
+        assert!(output.contains("YYYY-MM-DD") && output.contains("没有"), "{text}: {output}");
     }
     for text in [
         "schedule lunch on friday at 12:00",
@@ -201,14 +201,17 @@ fn the_built_in_model_books_nothing_on_a_day_or_at_a_time_that_it_does_not_know(
         "schedule lunch on 2026-12-32 at 12:00",
         "am I free on Monday?",
     ] {
-        let (calls, told) = says(text);
+        let (calls, output) = says(text);
         assert_eq!(calls, [], "{text}");
-        assert!(told.contains("YYYY-MM-DD") && told.contains("nothing was done"), "{text}: {told}");
+        assert!(
+            output.contains("YYYY-MM-DD") && output.contains("nothing was done"),
+            "{text}: {output}"
+        );
     }
 }
 
 #[test]
-fn the_built_in_model_tells_what_a_tool_found_in_the_language_of_the_question() {
+fn the_built_in_model_reports_results_in_the_users_language() {
     let says = |question: &str, result: Value| {
         let request = answered(asks(question), "project_cli", &result.to_string());
         text(&Script::built_in().plan(&request, UNIX_EPOCH))

@@ -1,17 +1,16 @@
-//! Requests of the Responses wire.
+//! Decodes requests of the Responses wire.
 //!
-//! Invariant: a tool in a namespace has one name of ours, `NAMESPACE.NAME`, in what is offered and in the
-//! history.
+//! Invariant: a namespaced tool has one name, `NAMESPACE.NAME`, among the tools and in the history.
 
 use super::super::json::{args, list, text};
-use super::super::{Asked, Streaming, chat, json};
+use super::super::{DecodedRequest, Streaming, chat, json};
 use crate::{ModelRequest, ToolSpec};
 use greenroom_protocol::Role;
 use greenroom_protocol::api::models::{ModelMessage, ModelToolCall};
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 
-pub(in super::super) fn decode(body: &Value) -> Result<Asked, String> {
+pub(in super::super) fn decode(body: &Value) -> Result<DecodedRequest, String> {
     let mut messages = Vec::new();
     if let Some(instructions) = text(body, "instructions") {
         messages.push(ModelMessage::text(Role::System, instructions));
@@ -23,9 +22,9 @@ pub(in super::super) fn decode(body: &Value) -> Result<Asked, String> {
                 take(&mut messages, message(item)?);
             }
         }
-        _ => return Err("`input` is neither a text nor a list".to_owned()),
+        _ => return Err("`input` must be a string or a list".to_owned()),
     }
-    let mut asked = Asked {
+    let mut decoded = DecodedRequest {
         request: ModelRequest { messages, tools: Vec::new(), options: options(body) },
         model: text(body, "model").unwrap_or("scripted").to_owned(),
         streaming: match body.get("stream") == Some(&Value::Bool(true)) {
@@ -36,11 +35,11 @@ pub(in super::super) fn decode(body: &Value) -> Result<Asked, String> {
         namespaced: BTreeMap::new(),
         freeform: BTreeSet::new(),
     };
-    list(body, "tools").iter().for_each(|tool| take_tool(&mut asked, tool));
-    Ok(asked)
+    list(body, "tools").iter().for_each(|tool| take_tool(&mut decoded, tool));
+    Ok(decoded)
 }
 
-/// Calls that stand side by side belong to one message of the model.
+/// Adjacent calls belong to one assistant message.
 fn take(messages: &mut Vec<ModelMessage>, message: Option<ModelMessage>) {
     let Some(mut message) = message else { return };
     match messages.last_mut() {
@@ -59,14 +58,14 @@ fn options(body: &Value) -> greenroom_protocol::Object {
     options
 }
 
-fn take_tool(asked: &mut Asked, tool: &Value) {
+fn take_tool(decoded: &mut DecodedRequest, tool: &Value) {
     match text(tool, "type") {
-        Some("function") => asked.request.tools.extend(chat::tool_spec(tool)),
+        Some("function") => decoded.request.tools.extend(chat::tool_spec(tool)),
         Some("custom") => {
             let Some(name) = text(tool, "name") else { return };
-            asked.freeform.insert(name.to_owned());
+            decoded.freeform.insert(name.to_owned());
             let input = json!({"type": "object", "properties": {"input": {"type": "string"}}});
-            asked.request.tools.push(ToolSpec {
+            decoded.request.tools.push(ToolSpec {
                 name: name.to_owned(),
                 description: text(tool, "description").map(str::to_owned),
                 parameters: input,
@@ -76,11 +75,11 @@ fn take_tool(asked: &mut Asked, tool: &Value) {
             let Some(namespace) = text(tool, "name") else { return };
             for tool in list(tool, "tools").iter().filter_map(chat::tool_spec) {
                 let ours = joined(namespace, &tool.name);
-                asked.namespaced.insert(ours.clone(), (namespace.to_owned(), tool.name.clone()));
-                asked.request.tools.push(ToolSpec { name: ours, ..tool });
+                decoded.namespaced.insert(ours.clone(), (namespace.to_owned(), tool.name.clone()));
+                decoded.request.tools.push(ToolSpec { name: ours, ..tool });
             }
         }
-        // Tools of the provider's own, such as web search: a script has none.
+        // Provider-side tools such as web search: scripts have none.
         _ => {}
     }
 }
@@ -96,7 +95,7 @@ fn message(item: &Value) -> Result<Option<ModelMessage>, String> {
                 Some("system" | "developer") => Role::System,
                 Some("user") => Role::User,
                 Some("assistant") => Role::Assistant,
-                other => return Err(format!("`role` is {other:?}")),
+                other => return Err(format!("unknown `role` {other:?}")),
             };
             let mut message = ModelMessage::text(role, "");
             message.content = chat::content(item.get("content").unwrap_or(&Value::Null))?;
@@ -121,7 +120,7 @@ fn message(item: &Value) -> Result<Option<ModelMessage>, String> {
             message.content = chat::content(item.get("output").unwrap_or(&Value::Null))?;
             Ok(Some(message))
         }
-        // Reasoning that is handed back, and what else a client keeps.
+        // Reasoning and other items that clients send back.
         _ => Ok(None),
     }
 }

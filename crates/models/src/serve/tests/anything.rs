@@ -1,4 +1,4 @@
-//! Whatever a client sends, it gets an answer: nothing from outside can end the server.
+//! Every request gets a response: no input can stop the server.
 
 use super::*;
 use proptest::prelude::*;
@@ -21,7 +21,7 @@ const PATHS: [&str; 14] = [
     "/v1/rerank",
 ];
 
-/// Words that mean something on a wire, so that the decoders are reached and not only their doors.
+/// Words that mean something on a wire, so that the decoders are reached.
 fn word() -> impl Strategy<Value = String> {
     let known = [
         "model",

@@ -18,7 +18,7 @@ fn requests() -> [(&'static str, Value); 5] {
 }
 
 #[tokio::test]
-async fn a_refusal_before_the_answer_is_a_status_in_every_wire() {
+async fn an_error_before_the_response_is_a_status_in_every_wire() {
     let script = "[[rule]]\nanswer = [{ error = 429, message = 'slow down', retry_after_s = 3 }]";
     let expected = [
         json!({"error": {"message": "slow down", "type": "rate_limit_error", "param": null, "code": "rate_limit_exceeded"}}),
@@ -35,7 +35,7 @@ async fn a_refusal_before_the_answer_is_a_status_in_every_wire() {
 }
 
 #[tokio::test]
-async fn an_error_in_the_middle_is_an_event_behind_the_text() {
+async fn an_error_during_the_stream_is_an_event_after_the_text() {
     let script = "[[rule]]\nanswer = [{ text = 'so' }, { error = 529, message = 'too much' }]";
     let marks = [
         r#"data: {"error":{"#,
@@ -54,7 +54,7 @@ async fn an_error_in_the_middle_is_an_event_behind_the_text() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn cuts_silence_and_garbage_are_just_that() {
+async fn cuts_silence_and_garbage_are_reproduced() {
     let fault = |step: &str| format!("[[rule]]\nanswer = [{{ text = 'so' }}, {step}]");
     for (address, request) in requests() {
         let got = send(&fault("{ cut = true }"), "POST", address, &request).await;
@@ -63,7 +63,7 @@ async fn cuts_silence_and_garbage_are_just_that() {
             "{got:?}"
         );
         let got = send(&fault("{ silence = true }"), "POST", address, &request).await;
-        assert!(matches!(&got, Got::Stream { end: End::Silent, .. }), "{got:?}");
+        assert!(matches!(&got, Got::Stream { end: End::IdleTimeout, .. }), "{got:?}");
         let got = send(&fault("{ garbage = '<html>' }"), "POST", address, &request).await;
         assert!(
             matches!(&got, Got::Stream { body, .. } if body.contains("data: <html>")),
@@ -77,7 +77,7 @@ async fn cuts_silence_and_garbage_are_just_that() {
 }
 
 #[tokio::test]
-async fn an_answer_that_is_not_streamed_is_cut_in_its_middle() {
+async fn a_response_that_is_not_streamed_is_cut_in_half() {
     let script = "[[rule]]\nanswer = [{ text = 'so' }, { cut = true }]";
     let request = json!({"model": "m", "messages": [{"role": "user", "content": "hi"}]});
     let got = send(script, "POST", "/v1/messages", &request).await;
@@ -87,7 +87,7 @@ async fn an_answer_that_is_not_streamed_is_cut_in_its_middle() {
 }
 
 #[tokio::test]
-async fn broken_arguments_go_out_as_they_are() {
+async fn invalid_arguments_are_sent_unchanged() {
     let script = r#"[[rule]]
         answer = [{ call = "x", args_text = '{"a": ' }]"#;
     for (address, request) in requests() {

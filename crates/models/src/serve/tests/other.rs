@@ -7,8 +7,8 @@ use serde_json::json;
 const SCRIPT: &str = "[[rule]]\nanswer = 'x'";
 
 #[tokio::test]
-async fn models_are_listed_in_the_shape_of_whoever_asks() {
-    for (address, place) in [
+async fn models_are_listed_in_the_format_of_the_client() {
+    for (address, pointer) in [
         ("/v1/models", "/data/0/id"),
         ("/v1/models/scripted", "/id"),
         ("/v1beta/models", "/models/0/displayName"),
@@ -17,7 +17,7 @@ async fn models_are_listed_in_the_shape_of_whoever_asks() {
         let got = send(SCRIPT, "GET", address, &Value::Null).await;
         let Got::Whole { status: 200, body, .. } = got else { panic!("{got:?}") };
         let body: Value = serde_json::from_str(&body).unwrap();
-        assert_eq!(body.pointer(place), Some(&json!("scripted")), "{body}");
+        assert_eq!(body.pointer(pointer), Some(&json!("scripted")), "{body}");
     }
     let got = send(SCRIPT, "GET", "/v1beta/models/gemini-x", &Value::Null).await;
     assert!(
@@ -28,7 +28,7 @@ async fn models_are_listed_in_the_shape_of_whoever_asks() {
 
 #[tokio::test]
 async fn tokens_are_counted_as_the_scripted_model_counts_them() {
-    // Four for the frame of the message, two for eight characters.
+    // Four for the message overhead, two for eight characters.
     let messages = json!({"model": "m", "messages": [{"role": "user", "content": "12345678"}]});
     let counted = whole(SCRIPT, "/v1/messages/count_tokens", &messages).await;
     assert_eq!(counted, json!({"input_tokens": 6}));
@@ -40,7 +40,7 @@ async fn tokens_are_counted_as_the_scripted_model_counts_them() {
 }
 
 #[tokio::test]
-async fn vectors_are_the_same_in_every_shape() {
+async fn vectors_are_the_same_in_every_format() {
     let expected = json!(crate::scripted::embed("a cat"));
     let openai =
         whole(SCRIPT, "/v1/embeddings", &json!({"model": "m", "input": ["x", "a cat"]})).await;

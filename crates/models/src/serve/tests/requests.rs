@@ -1,9 +1,9 @@
-//! What each wire's requests are read as: scripts see the same in all of them.
+//! Requests of each wire are decoded to the same properties.
 
 use super::*;
 use serde_json::json;
 
-/// Tells everything that a rule can know.
+/// Responds with every property that a rule can match.
 const MIRROR: &str = r#"
     [[rule]]
     when.tool_result = true
@@ -115,7 +115,7 @@ fn ollama() -> Value {
 }
 
 #[tokio::test]
-async fn a_conversation_with_a_tool_is_read_the_same_in_every_wire() {
+async fn a_conversation_with_a_tool_is_decoded_the_same_in_every_wire() {
     for (address, request) in [
         ("/v1/chat/completions", chat()),
         ("/v1/responses", responses()),
@@ -175,7 +175,7 @@ async fn tools_in_a_namespace_are_called_with_it() {
 }
 
 #[tokio::test]
-async fn structured_output_is_asked_for_in_the_words_of_each_wire() {
+async fn structured_output_is_requested_in_each_wire() {
     let script = "[[rule]]\nwhen.wants_json = true\nanswer = [{ sample = true }]";
     let schema = json!({"type": "object", "properties": {"n": {"type": "integer"}}});
     let messages = json!([{"role": "user", "content": "hi"}]);
@@ -206,18 +206,18 @@ async fn structured_output_is_asked_for_in_the_words_of_each_wire() {
 }
 
 #[tokio::test]
-async fn what_cannot_be_read_is_answered_with_400_in_the_wires_own_shape() {
+async fn invalid_requests_get_400_in_the_format_of_the_wire() {
     for (address, request, mark) in [
         ("/v1/chat/completions", json!({}), "`messages` is missing"),
-        ("/v1/chat/completions", json!({"messages": [{"role": "king"}]}), "`role` is"),
-        ("/v1/responses", json!({"input": 3}), "`input` is neither"),
+        ("/v1/chat/completions", json!({"messages": [{"role": "king"}]}), "unknown `role`"),
+        ("/v1/responses", json!({"input": 3}), "`input` must be"),
         (
             "/v1/messages",
             json!({"messages": [{"role": "user"}]}),
             r#""type":"invalid_request_error"#,
         ),
         ("/v1beta/models/m:generateContent", json!({}), r#""status":"INVALID_ARGUMENT""#),
-        ("/v1beta/models/m:predict", json!({}), "`predict` is unknown"),
+        ("/v1beta/models/m:predict", json!({}), "unknown action `predict`"),
         ("/api/chat", json!([]), r#"{"error":"`messages`"#),
     ] {
         let got = send(MIRROR, "POST", address, &request).await;

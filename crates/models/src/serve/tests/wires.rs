@@ -1,4 +1,4 @@
-//! One answer with thought, text, a call and usage, as each provider would send it.
+//! One response with reasoning, text, a call and usage, as each provider would send it.
 
 use super::*;
 use serde_json::json;
@@ -7,8 +7,8 @@ const SCRIPT: &str = r#"
     [[rule]]
     answer = [
       { reasoning = "hm", signature = "SIG" },
-      { text = "Let me see" , piece = 7 },
-      { call = "look", id = "call_1", args = { at = "it" }, piece = 8 },
+      { text = "Let me see" , call_part = 7 },
+      { call = "look", id = "call_1", args = { at = "it" }, call_part = 8 },
       { usage = { input_tokens = 10, output_tokens = 7, cached_input_tokens = 4, reasoning_tokens = 2 } },
     ]
 "#;
@@ -21,7 +21,7 @@ fn chat(stream: bool) -> Value {
     })
 }
 
-/// The ids are a hash of the request: as long as they should be, and then out of the way.
+/// Ids are hashes of the request: checks their length and removes them.
 fn without_ids(mut value: Value, paths: &[&str]) -> Value {
     for path in paths {
         let id = value.pointer_mut(path).unwrap();
@@ -37,7 +37,7 @@ async fn chat_completions_come_whole() {
     let expected = json!({
         "id": null, "object": "chat.completion", "created": 1_700_000_000, "model": "m",
         "choices": [{"index": 0, "logprobs": null, "finish_reason": "tool_calls", "message": {
-            "role": "assistant", "content": "Let me see", "refusal": null, "reasoning_content": "hm",
+            "role": "assistant", "content": "Let me see", "provider_error": null, "reasoning_content": "hm",
             "tool_calls": [{"id": "call_1", "type": "function", "function": {
                 "name": "look", "arguments": "{\"at\":\"it\"}",
             }}],
@@ -77,7 +77,7 @@ async fn chat_completions_come_in_chunks() {
 }
 
 #[tokio::test]
-async fn usage_of_a_chat_stream_comes_only_when_asked_for() {
+async fn a_chat_stream_has_usage_only_if_requested() {
     let mut request = chat(true);
     request["stream_options"] = Value::Null;
     let events = events(SCRIPT, "/v1/chat/completions", &request).await;
@@ -245,7 +245,7 @@ async fn gemini_comes_in_pieces_as_events_or_as_one_array() {
     ];
     let address = "/v1beta/models/gemini-x:streamGenerateContent";
     let events = events(SCRIPT, &format!("{address}?alt=sse"), &gemini()).await;
-    let part = |piece: &Value| piece["candidates"][0]["content"]["parts"][0].clone();
+    let part = |call_part: &Value| call_part["candidates"][0]["content"]["parts"][0].clone();
     let parts: Vec<Value> = events.iter().map(|(_, data)| part(data)).collect();
     assert_eq!(parts, expected);
     let finishes: Vec<&Value> =
@@ -310,11 +310,11 @@ async fn unknown_usage_is_absent_on_every_wire() {
 }
 
 #[tokio::test]
-async fn reasons_to_finish_have_the_words_of_the_wire() {
+async fn finish_reasons_are_translated_for_the_wire() {
     for (reason, expected) in [
         ("stop", ["stop", "completed", "end_turn", "STOP"]),
         ("length", ["length", "incomplete", "max_tokens", "MAX_TOKENS"]),
-        ("content_filter", ["content_filter", "incomplete", "refusal", "SAFETY"]),
+        ("content_filter", ["content_filter", "incomplete", "provider_error", "SAFETY"]),
     ] {
         let script = format!("[[rule]]\nanswer = [{{ text = 'x' }}, {{ finish = '{reason}' }}]");
         let chat = whole(&script, "/v1/chat/completions", &chat(false)).await;

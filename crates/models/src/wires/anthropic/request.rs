@@ -1,12 +1,12 @@
 //! The body of `POST /messages`.
 //!
-//! Invariant: turns alternate; all results of one answer's calls stand in the one turn behind it; ids are of
-//! the characters that the API takes; a request that shows calls also defines their tools.
+//! Invariant: turns alternate; all results of a response's calls are in the turn after it; ids contain only valid
+//! characters; a request that contains calls also defines their tools.
 
 use super::WIRE;
 use crate::options::{Cache, Effort, Reasoning, ResponseFormat, ToolChoice};
 use crate::turns::{Media, MediaKind, Part, Source, Turn};
-use crate::wires::{Ask, args_object, object, put};
+use crate::wires::{PreparedRequest, args_object, object, put};
 use crate::{ModelError, ToolSpec};
 use base64::Engine;
 use greenroom_protocol::{Object, Role};
@@ -14,24 +14,24 @@ use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 use std::collections::BTreeSet;
 
-/// The API wants a number; this one every model takes.
+/// Required by the API; every model accepts this value.
 const MAX_TOKENS: u64 = 8192;
 
-pub(in crate::wires) fn body(ask: &Ask<'_>) -> Result<Object, ModelError> {
-    let options = &ask.options;
+pub(in crate::wires) fn body(prepared: &PreparedRequest<'_>) -> Result<Object, ModelError> {
+    let options = &prepared.options;
     let mut body = object(json!({
-        "model": ask.settings.model,
-        "max_tokens": ask.max_tokens().unwrap_or(MAX_TOKENS),
-        "messages": messages(ask)?,
+        "model": prepared.settings.model,
+        "max_tokens": prepared.max_tokens().unwrap_or(MAX_TOKENS),
+        "messages": messages(prepared)?,
         "stream": true,
     }));
-    put(&mut body, "system", system(ask));
-    let shown = called(ask);
-    if !ask.tools.is_empty() {
-        body.insert("tools".to_owned(), tools(ask, ask.tools));
-        put(&mut body, "tool_choice", choice(ask));
-    } else if !shown.is_empty() {
-        body.insert("tools".to_owned(), tools(ask, &shown));
+    put(&mut body, "system", system(prepared));
+    let called_before = called_tools(prepared);
+    if !prepared.tools.is_empty() {
+        body.insert("tools".to_owned(), tools(prepared, prepared.tools));
+        put(&mut body, "tool_choice", choice(prepared));
+    } else if !called_before.is_empty() {
+        body.insert("tools".to_owned(), tools(prepared, &called_before));
         body.insert("tool_choice".to_owned(), json!({"type": "none"}));
     }
     put(&mut body, "temperature", options.temperature.clone().map(Value::Number));
@@ -44,25 +44,25 @@ pub(in crate::wires) fn body(ask: &Ask<'_>) -> Result<Object, ModelError> {
             output.insert("format".to_owned(), format);
         }
         Some(ResponseFormat::Json) => {
-            let text = "Anthropic takes a `response_format` with a schema only";
+            let text = "Anthropic supports `response_format` only with a schema";
             return Err(ModelError::InvalidRequest(text.to_owned()));
         }
         None => {}
     }
-    reasoning(ask, &mut body, &mut output);
+    reasoning(prepared, &mut body, &mut output);
     put(&mut body, "output_config", Some(output).filter(|output| !output.is_empty()));
     Ok(body)
 }
 
-/// Newer models decide themselves how long to think, for older ones an effort becomes a budget.
-fn reasoning(ask: &Ask<'_>, body: &mut Object, output: &mut Object) {
-    let budget = match ask.options.reasoning {
+/// Newer models decide themselves how long to think; for older ones an effort becomes a budget.
+fn reasoning(prepared: &PreparedRequest<'_>, body: &mut Object, output: &mut Object) {
+    let budget = match prepared.options.reasoning {
         None => return,
         Some(Reasoning::Effort(Effort::None)) => {
             body.insert("thinking".to_owned(), json!({"type": "disabled"}));
             return;
         }
-        Some(Reasoning::Effort(effort)) if is_adaptive(&ask.settings.model) => {
+        Some(Reasoning::Effort(effort)) if is_adaptive(&prepared.settings.model) => {
             let effort = match effort {
                 Effort::Minimal => "low",
                 other => other.as_str(),
@@ -81,15 +81,15 @@ fn reasoning(ask: &Ask<'_>, body: &mut Object, output: &mut Object) {
     };
     let thinking = json!({"type": "enabled", "budget_tokens": budget});
     body.insert("thinking".to_owned(), thinking);
-    // The budget is part of the answer's tokens: where nobody said how many, it comes on top.
-    if ask.options.max_tokens.is_none() {
-        let most = ask.settings.max_output_tokens;
+    // The budget counts as output: it is added unless the caller set a maximum.
+    if prepared.options.max_tokens.is_none() {
+        let most = prepared.settings.max_output_tokens;
         let max_tokens = most.filter(|most| *most > budget).unwrap_or(budget + MAX_TOKENS);
         body.insert("max_tokens".to_owned(), max_tokens.into());
     }
 }
 
-/// `claude-opus-4-6` and later; the version stands in the name.
+/// `claude-opus-4-6` and later, by the version in the name.
 fn is_adaptive(model: &str) -> bool {
     let numbers = model.split(['-', '.', '@', ':']).filter_map(|part| part.parse::<u32>().ok());
     let version: Vec<u32> = numbers.filter(|number| *number < 100).take(2).collect();
@@ -100,57 +100,59 @@ fn is_adaptive(model: &str) -> bool {
     }
 }
 
-fn cache_control(ask: &Ask<'_>) -> Option<Value> {
-    (ask.options.cache == Cache::Auto).then(|| json!({"type": "ephemeral"}))
+fn cache_control(prepared: &PreparedRequest<'_>) -> Option<Value> {
+    (prepared.options.cache == Cache::Auto).then(|| json!({"type": "ephemeral"}))
 }
 
-fn system(ask: &Ask<'_>) -> Option<Value> {
-    let turns = ask.turns.iter().filter(|turn| turn.role == Role::System).map(Turn::text);
+fn system(prepared: &PreparedRequest<'_>) -> Option<Value> {
+    let turns = prepared.turns.iter().filter(|turn| turn.role == Role::System).map(Turn::text);
     let mut blocks: Vec<Value> = turns
         .filter(|text| !text.is_empty())
         .map(|text| json!({"type": "text", "text": text}))
         .collect();
-    if let (Some(last), Some(cache)) = (blocks.last_mut(), cache_control(ask)) {
+    if let (Some(last), Some(cache)) = (blocks.last_mut(), cache_control(prepared)) {
         last["cache_control"] = cache;
     }
     (!blocks.is_empty()).then_some(Value::Array(blocks))
 }
 
-/// The tools of earlier calls by their names: the API refuses messages with calls where no tools are defined.
-fn called(ask: &Ask<'_>) -> Vec<ToolSpec> {
-    let names = ask.turns.iter().flat_map(Turn::calls).map(|call| call.name.as_str());
+/// Tools of earlier calls by name: the API rejects messages with calls unless tools are defined.
+fn called_tools(prepared: &PreparedRequest<'_>) -> Vec<ToolSpec> {
+    let names = prepared.turns.iter().flat_map(Turn::calls).map(|call| call.name.as_str());
     let names: BTreeSet<&str> = names.collect();
-    let made = names.into_iter().map(|name| ToolSpec {
+    let entry = names.into_iter().map(|name| ToolSpec {
         name: name.to_owned(),
         description: None,
         parameters: json!({"type": "object"}),
     });
-    made.collect()
+    entry.collect()
 }
 
-fn tools(ask: &Ask<'_>, tools: &[ToolSpec]) -> Value {
-    let made = tools.iter().map(|tool| {
-        let mut made = object(json!({"name": ask.names.to_wire(&tool.name)}));
-        put(&mut made, "description", tool.description.clone());
-        made.insert("input_schema".to_owned(), tool.parameters.clone());
-        Value::Object(made)
+fn tools(prepared: &PreparedRequest<'_>, tools: &[ToolSpec]) -> Value {
+    let entry = tools.iter().map(|tool| {
+        let mut entry = object(json!({"name": prepared.names.to_wire(&tool.name)}));
+        put(&mut entry, "description", tool.description.clone());
+        entry.insert("input_schema".to_owned(), tool.parameters.clone());
+        Value::Object(entry)
     });
-    let mut made: Vec<Value> = made.collect();
-    if let (Some(last), Some(cache)) = (made.last_mut(), cache_control(ask)) {
+    let mut entry: Vec<Value> = entry.collect();
+    if let (Some(last), Some(cache)) = (entry.last_mut(), cache_control(prepared)) {
         last["cache_control"] = cache;
     }
-    Value::Array(made)
+    Value::Array(entry)
 }
 
-fn choice(ask: &Ask<'_>) -> Option<Value> {
-    let serial = ask.options.parallel_tool_calls == Some(false);
-    let mut choice = match &ask.options.tool_choice {
+fn choice(prepared: &PreparedRequest<'_>) -> Option<Value> {
+    let serial = prepared.options.parallel_tool_calls == Some(false);
+    let mut choice = match &prepared.options.tool_choice {
         None if serial => json!({"type": "auto"}),
         None => return None,
         Some(ToolChoice::Auto) => json!({"type": "auto"}),
         Some(ToolChoice::None) => return Some(json!({"type": "none"})),
         Some(ToolChoice::Required) => json!({"type": "any"}),
-        Some(ToolChoice::Named(name)) => json!({"type": "tool", "name": ask.names.to_wire(name)}),
+        Some(ToolChoice::Named(name)) => {
+            json!({"type": "tool", "name": prepared.names.to_wire(name)})
+        }
     };
     if serial {
         choice["disable_parallel_tool_use"] = true.into();
@@ -158,17 +160,17 @@ fn choice(ask: &Ask<'_>) -> Option<Value> {
     Some(choice)
 }
 
-fn messages(ask: &Ask<'_>) -> Result<Vec<Value>, ModelError> {
+fn messages(prepared: &PreparedRequest<'_>) -> Result<Vec<Value>, ModelError> {
     let mut messages: Vec<(&str, Vec<Value>)> = Vec::new();
-    for turn in &ask.turns {
+    for turn in &prepared.turns {
         let (role, blocks) = match turn.role {
             Role::System => continue,
-            Role::Assistant => ("assistant", assistant(ask, turn)),
+            Role::Assistant => ("assistant", assistant(prepared, turn)),
             Role::User => ("user", content(turn)?),
             Role::Tool => ("user", vec![result(turn)?]),
         };
         match messages.last_mut() {
-            Some((had, all)) if *had == role => all.extend(blocks),
+            Some((last_role, all)) if *last_role == role => all.extend(blocks),
             _ => messages.push((role, blocks)),
         }
     }
@@ -202,7 +204,7 @@ fn media_block(media: &Media<'_>) -> Result<Value, ModelError> {
         (MediaKind::Image, _) => "image",
         (MediaKind::File, "application/pdf" | "text/plain") => "document",
         (MediaKind::File, _) if matches!(media.source, Source::Url(_)) => "document",
-        _ => return Err(media.refused("Anthropic")),
+        _ => return Err(media.unsupported("Anthropic")),
     };
     let source = match media.source {
         Source::Url(url) => json!({"type": "url", "url": url}),
@@ -220,16 +222,16 @@ fn plain(data: &str) -> Result<String, ModelError> {
     let bytes = base64::engine::general_purpose::STANDARD.decode(data).ok();
     bytes
         .and_then(|bytes| String::from_utf8(bytes).ok())
-        .ok_or_else(|| ModelError::InvalidRequest("a text file is not text".to_owned()))
+        .ok_or_else(|| ModelError::InvalidRequest("a text file is not UTF-8".to_owned()))
 }
 
-fn assistant(ask: &Ask<'_>, turn: &Turn<'_>) -> Vec<Value> {
+fn assistant(prepared: &PreparedRequest<'_>, turn: &Turn<'_>) -> Vec<Value> {
     let blocks = turn.parts.iter().filter_map(|part| match part {
         Part::Text(text) => Some(json!({"type": "text", "text": text})),
         Part::Call(call) => Some(json!({
             "type": "tool_use",
             "id": call_id(&call.id),
-            "name": ask.names.to_wire(&call.name),
+            "name": prepared.names.to_wire(&call.name),
             "input": args_object(call),
         })),
         Part::Reasoning { text, data: Some(data) } if data["wire"] == WIRE => {
@@ -248,7 +250,7 @@ fn assistant(ask: &Ask<'_>, turn: &Turn<'_>) -> Vec<Value> {
     blocks.collect()
 }
 
-/// Ids of other providers may hold what this one refuses.
+/// Ids of other providers may contain characters that this one rejects.
 fn call_id(id: &str) -> String {
     let fits = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
     if !id.is_empty() && id.chars().all(fits) {
@@ -263,7 +265,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_version_in_the_name_says_how_a_model_is_told_to_think() {
+    fn the_version_in_the_name_determines_the_thinking_mode() {
         for model in ["claude-opus-4-6", "claude-sonnet-4-6", "claude-opus-5", "claude-opus-4.8"] {
             assert!(is_adaptive(model), "{model}");
         }
@@ -274,7 +276,7 @@ mod tests {
     }
 
     #[test]
-    fn ids_that_the_api_refuses_are_replaced_always_by_the_same() {
+    fn invalid_ids_are_replaced_deterministically() {
         assert_eq!(call_id("toolu_01A-b"), "toolu_01A-b");
         assert_eq!(call_id("functions.read:0"), call_id("functions.read:0"));
         assert_ne!(call_id("functions.read:0"), call_id("functions.read:1"));

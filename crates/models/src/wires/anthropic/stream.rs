@@ -1,10 +1,10 @@
 //! Events of a streamed message.
 //!
-//! Invariant: blocks of a kind that we do not know are passed over, with all their deltas.
+//! Invariant: unknown block types are ignored with all their deltas.
 
 use super::WIRE;
 use crate::ModelError;
-use crate::assembly::{Assembly, Piece, Reason};
+use crate::assembly::{Assembly, CallPart, Reason};
 use crate::wires::{Flow, count, list, text};
 use serde_json::{Value, json};
 use std::collections::HashMap;
@@ -12,8 +12,8 @@ use std::collections::HashMap;
 #[derive(Debug, Default)]
 pub(crate) struct Decoder {
     open: HashMap<u64, Block>,
-    /// Tokens of the input that have to do with no cache.
-    fresh: Option<u64>,
+    /// Input tokens that are neither read from nor written to a cache.
+    uncached: Option<u64>,
 }
 
 #[derive(Debug)]
@@ -47,9 +47,9 @@ impl Decoder {
             "content_block_stop" => self.stop(index, into)?,
             "message_delta" => {
                 self.usage(event.get("usage"), into);
-                let said = event.get("delta").and_then(|delta| text(delta, "stop_reason"));
-                if let Some(said) = said {
-                    into.complete(reason(said), said);
+                let raw = event.get("delta").and_then(|delta| text(delta, "stop_reason"));
+                if let Some(raw) = raw {
+                    into.complete(reason(raw), raw);
                 }
             }
             "message_stop" => return Ok(Flow::Over),
@@ -68,8 +68,8 @@ impl Decoder {
             self.stop(index, into)?;
         }
         self.usage(message.get("usage"), into);
-        let said = text(message, "stop_reason").unwrap_or("end_turn");
-        into.complete(reason(said), said);
+        let raw = text(message, "stop_reason").unwrap_or("end_turn");
+        into.complete(reason(raw), raw);
         Ok(Flow::Over)
     }
 
@@ -90,7 +90,7 @@ impl Decoder {
             }
             "tool_use" => {
                 let (key, id, name) = (index.to_string(), text(block, "id"), text(block, "name"));
-                into.piece(Piece { key: Some(&key), id, name, args: "" })?;
+                into.call_part(CallPart { key: Some(&key), id, name, args: "" })?;
                 let input = block.get("input").cloned().unwrap_or_default();
                 Block::ToolUse { input, streamed: false }
             }
@@ -113,7 +113,7 @@ impl Decoder {
                 let args = field("partial_json");
                 *streamed |= !args.is_empty();
                 let key = index.to_string();
-                into.piece(Piece { key: Some(&key), args, ..Piece::default() })
+                into.call_part(CallPart { key: Some(&key), args, ..CallPart::default() })
             }
             _ => Ok(()),
         }
@@ -132,25 +132,25 @@ impl Decoder {
         }
     }
 
-    /// The API counts cached input apart; with us it is part of the input.
+    /// The API counts cached input separately; here it is part of the input.
     fn usage(&mut self, usage: Option<&Value>, into: &mut Assembly) {
         let Some(usage) = usage else { return };
         let known = &mut into.usage;
-        self.fresh = count(usage, "input_tokens").or(self.fresh);
+        self.uncached = count(usage, "input_tokens").or(self.uncached);
         known.output = count(usage, "output_tokens").or(known.output);
         known.cached = count(usage, "cache_read_input_tokens").or(known.cached);
         known.cache_write = count(usage, "cache_creation_input_tokens").or(known.cache_write);
         known.input = self
-            .fresh
-            .map(|fresh| fresh + known.cached.unwrap_or(0) + known.cache_write.unwrap_or(0));
+            .uncached
+            .map(|uncached| uncached + known.cached.unwrap_or(0) + known.cache_write.unwrap_or(0));
     }
 }
 
-fn reason(said: &str) -> Reason {
-    match said {
+fn reason(raw: &str) -> Reason {
+    match raw {
         "tool_use" => Reason::ToolCalls,
         "max_tokens" | "model_context_window_exceeded" => Reason::Length,
-        "refusal" => Reason::ContentFilter,
+        "provider_error" => Reason::ContentFilter,
         _ => Reason::Stop,
     }
 }

@@ -1,6 +1,6 @@
-//! Pieces of a streamed `GenerateContentResponse`.
+//! Chunks of a streamed `GenerateContentResponse`.
 //!
-//! Invariant: every function call is a whole one; of several candidates the first counts.
+//! Invariant: every function call is complete; only the first candidate is used.
 
 use super::WIRE;
 use crate::ModelError;
@@ -24,18 +24,18 @@ pub(in crate::wires) fn event(event: &Value, into: &mut Assembly) -> Result<Flow
     for part in candidate.get("content").map(|content| list(content, "parts")).unwrap_or_default() {
         self::part(part, into)?;
     }
-    if let Some(said) = text(candidate, "finishReason") {
-        into.complete(reason(said), said);
+    if let Some(raw) = text(candidate, "finishReason") {
+        into.complete(reason(raw), raw);
     }
     Ok(Flow::More)
 }
 
 fn part(part: &Value, into: &mut Assembly) -> Result<(), ModelError> {
     let signature = text(part, "thoughtSignature");
-    let said = text(part, "text").unwrap_or_default();
+    let content = text(part, "text").unwrap_or_default();
     let is_thought = part.get("thought") == Some(&true.into());
     if is_thought {
-        into.reasoning(said)?;
+        into.reasoning(content)?;
     }
     if let Some(signature) = signature {
         into.reasoning_data(json!({"wire": WIRE, "signature": signature}))?;
@@ -47,18 +47,18 @@ fn part(part: &Value, into: &mut Assembly) -> Result<(), ModelError> {
         let args = call.get("args").unwrap_or(&Value::Null);
         let name = text(call, "name").unwrap_or_default();
         return match args {
-            Value::Null => into.whole_call(text(call, "id"), name, &json!({})),
-            args => into.whole_call(text(call, "id"), name, args),
+            Value::Null => into.complete_call(text(call, "id"), name, &json!({})),
+            args => into.complete_call(text(call, "id"), name, args),
         };
     }
     if let Some(data) = part.get("inlineData") {
         let mime_type = text(data, "mimeType").unwrap_or("image/png");
         return into.media(mime_type, text(data, "data").unwrap_or_default());
     }
-    into.text(said)
+    into.text(content)
 }
 
-/// Thinking is counted beside the answer; with us it is part of the output.
+/// Thinking is counted separately; here it is part of the output.
 fn usage(usage: &Value, into: &mut Assembly) {
     let known = &mut into.usage;
     let prompt = count(usage, "promptTokenCount");
@@ -74,8 +74,8 @@ fn usage(usage: &Value, into: &mut Assembly) {
     known.cached = count(usage, "cachedContentTokenCount").or(known.cached);
 }
 
-fn reason(said: &str) -> Reason {
-    match said {
+fn reason(raw: &str) -> Reason {
+    match raw {
         "MAX_TOKENS" => Reason::Length,
         "SAFETY"
         | "RECITATION"

@@ -1,6 +1,6 @@
-//! Lines of a streamed answer.
+//! Lines of a streamed response.
 //!
-//! Invariant: every call is a whole one; the line that says `done` is the last.
+//! Invariant: every call is complete; the line with `done` is the last.
 
 use crate::ModelError;
 use crate::assembly::{Assembly, Reason};
@@ -19,20 +19,20 @@ pub(in crate::wires) fn event(event: &Value, into: &mut Assembly) -> Result<Flow
             None | Some(Value::Null) => &json!({}),
             Some(args) => args,
         };
-        into.whole_call(text(call, "id"), name, args)?;
+        into.complete_call(text(call, "id"), name, args)?;
     }
     if event.get("done") != Some(&true.into()) {
         return Ok(Flow::More);
     }
     into.usage.input = count(event, "prompt_eval_count");
     into.usage.output = count(event, "eval_count");
-    let said = text(event, "done_reason").unwrap_or("stop");
-    into.complete(reason(said), said);
+    let raw = text(event, "done_reason").unwrap_or("stop");
+    into.complete(reason(raw), raw);
     Ok(Flow::Over)
 }
 
-fn reason(said: &str) -> Reason {
-    match said {
+fn reason(raw: &str) -> Reason {
+    match raw {
         "length" => Reason::Length,
         "load" | "unload" => Reason::Error,
         _ => Reason::Stop,

@@ -1,41 +1,45 @@
 //! The body of `POST /chat/completions`.
 //!
-//! Invariant: nothing stands between a call and its result; media of results follow behind the last of them.
+//! Invariant: nothing is between a call and its result; media of results follow the last result.
 
 use super::WIRE;
 use crate::ModelError;
 use crate::options::{Effort, Options, Reasoning, ResponseFormat, ToolChoice};
 use crate::turns::{Media, MediaKind, Part, Source, Turn};
-use crate::wires::{Ask, args_text, function_tools, object, put};
+use crate::wires::{PreparedRequest, args_text, function_tools, object, put};
 use base64::Engine;
 use greenroom_protocol::{Object, Role};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
-pub(in crate::wires) fn body(ask: &Ask<'_>) -> Result<Object, ModelError> {
-    let provider = ask.settings.provider_name.as_str();
+pub(in crate::wires) fn body(prepared: &PreparedRequest<'_>) -> Result<Object, ModelError> {
+    let provider = prepared.settings.provider_name.as_str();
     let mut body = object(json!({
-        "model": ask.settings.model,
-        "messages": messages(ask)?,
+        "model": prepared.settings.model,
+        "messages": messages(prepared)?,
         "stream": true,
     }));
-    // Mistral sends usage without being asked and refuses the question.
+    // Mistral always sends usage and rejects this option.
     if provider != "mistral" {
         body.insert("stream_options".to_owned(), json!({"include_usage": true}));
     }
-    if !ask.tools.is_empty() {
-        body.insert("tools".to_owned(), function_tools(ask));
-        put(&mut body, "tool_choice", ask.options.tool_choice.as_ref().map(|c| choice(ask, c)));
-        put(&mut body, "parallel_tool_calls", ask.options.parallel_tool_calls);
+    if !prepared.tools.is_empty() {
+        body.insert("tools".to_owned(), function_tools(prepared));
+        put(
+            &mut body,
+            "tool_choice",
+            prepared.options.tool_choice.as_ref().map(|c| choice(prepared, c)),
+        );
+        put(&mut body, "parallel_tool_calls", prepared.options.parallel_tool_calls);
     }
     let max_tokens = match is_openai(provider) {
         true => "max_completion_tokens",
         false => "max_tokens",
     };
-    put(&mut body, max_tokens, ask.max_tokens());
-    sampling(&ask.options, &mut body);
-    put(&mut body, "response_format", ask.options.response_format.as_ref().map(format));
-    reasoning(provider, ask.options.reasoning, &mut body)?;
+    put(&mut body, max_tokens, prepared.max_tokens());
+    sampling(&prepared.options, &mut body);
+    put(&mut body, "response_format", prepared.options.response_format.as_ref().map(format));
+    reasoning(provider, prepared.options.reasoning, &mut body)?;
     Ok(body)
 }
 
@@ -46,18 +50,18 @@ fn sampling(options: &Options, body: &mut Object) {
     put(body, "stop", Some(&options.stop).filter(|stop| !stop.is_empty()).cloned());
 }
 
-/// OpenAI itself refuses what it does not know, and no longer takes `max_tokens`.
+/// OpenAI itself rejects unknown fields and no longer accepts `max_tokens`.
 fn is_openai(provider: &str) -> bool {
     matches!(provider, "openai" | "azure")
 }
 
-fn choice(ask: &Ask<'_>, choice: &ToolChoice) -> Value {
+fn choice(prepared: &PreparedRequest<'_>, choice: &ToolChoice) -> Value {
     match choice {
         ToolChoice::Auto => "auto".into(),
         ToolChoice::None => "none".into(),
         ToolChoice::Required => "required".into(),
         ToolChoice::Named(name) => {
-            json!({"type": "function", "function": {"name": ask.names.to_wire(name)}})
+            json!({"type": "function", "function": {"name": prepared.names.to_wire(name)}})
         }
     }
 }
@@ -92,7 +96,7 @@ fn reasoning(
         }
         (Some(Reasoning::Effort(effort)), _) => ("reasoning_effort", effort.as_str().into()),
         (Some(Reasoning::Budget(_)), _) => {
-            let text = "this provider takes an effort for `reasoning`, not a budget";
+            let text = "this provider supports an effort for `reasoning`, not a budget";
             return Err(ModelError::InvalidRequest(text.to_owned()));
         }
     };
@@ -100,24 +104,26 @@ fn reasoning(
     Ok(())
 }
 
-fn messages(ask: &Ask<'_>) -> Result<Vec<Value>, ModelError> {
+fn messages(prepared: &PreparedRequest<'_>) -> Result<Vec<Value>, ModelError> {
     let mut messages = Vec::new();
     let mut media_of_results: Vec<Value> = Vec::new();
-    for turn in &ask.turns {
+    for turn in &prepared.turns {
         if turn.role != Role::Tool && !media_of_results.is_empty() {
             let content = std::mem::take(&mut media_of_results);
             messages.push(json!({"role": "user", "content": content}));
         }
         match turn.role {
             Role::System => messages.push(json!({"role": "system", "content": turn.text()})),
-            Role::User => messages.push(json!({"role": "user", "content": content(ask, turn)?})),
-            Role::Assistant => messages.push(assistant(ask, turn)),
+            Role::User => {
+                messages.push(json!({"role": "user", "content": content(prepared, turn)?}))
+            }
+            Role::Assistant => messages.push(assistant(prepared, turn)),
             Role::Tool => {
                 let id = turn.answers.as_ref().map_or("", |(id, _)| id);
-                let (id, content) = (call_id(ask, id), turn.text());
+                let (id, content) = (call_id(prepared, id), turn.text());
                 messages.push(json!({"role": "tool", "tool_call_id": id, "content": content}));
                 for media in turn.media() {
-                    media_of_results.push(media_part(ask, media)?);
+                    media_of_results.push(media_part(prepared, media)?);
                 }
             }
         }
@@ -128,7 +134,7 @@ fn messages(ask: &Ask<'_>) -> Result<Vec<Value>, ModelError> {
     Ok(messages)
 }
 
-fn content(ask: &Ask<'_>, turn: &Turn<'_>) -> Result<Value, ModelError> {
+fn content(prepared: &PreparedRequest<'_>, turn: &Turn<'_>) -> Result<Value, ModelError> {
     if turn.media().next().is_none() {
         return Ok(turn.text().into());
     }
@@ -136,15 +142,15 @@ fn content(ask: &Ask<'_>, turn: &Turn<'_>) -> Result<Value, ModelError> {
     for part in &turn.parts {
         match part {
             Part::Text(text) => parts.push(json!({"type": "text", "text": text})),
-            Part::Media(media) => parts.push(media_part(ask, media)?),
+            Part::Media(media) => parts.push(media_part(prepared, media)?),
             Part::Reasoning { .. } | Part::Call(_) => {}
         }
     }
     Ok(Value::Array(parts))
 }
 
-fn media_part(ask: &Ask<'_>, media: &Media<'_>) -> Result<Value, ModelError> {
-    let openai = is_openai(&ask.settings.provider_name);
+fn media_part(prepared: &PreparedRequest<'_>, media: &Media<'_>) -> Result<Value, ModelError> {
+    let openai = is_openai(&prepared.settings.provider_name);
     match (media.kind, media.source) {
         (MediaKind::Image, _) => {
             Ok(json!({"type": "image_url", "image_url": {"url": media.data_url()}}))
@@ -165,17 +171,17 @@ fn media_part(ask: &Ask<'_>, media: &Media<'_>) -> Result<Value, ModelError> {
             let file = json!({"filename": name, "file_data": media.data_url()});
             Ok(json!({"type": "file", "file": file}))
         }
-        _ => Err(media.refused("chat completions")),
+        _ => Err(media.unsupported("chat completions")),
     }
 }
 
-fn assistant(ask: &Ask<'_>, turn: &Turn<'_>) -> Value {
+fn assistant(prepared: &PreparedRequest<'_>, turn: &Turn<'_>) -> Value {
     let calls: Vec<Value> = turn
         .calls()
         .map(|call| {
             let function =
-                json!({"name": ask.names.to_wire(&call.name), "arguments": args_text(call)});
-            json!({"id": call_id(ask, &call.id), "type": "function", "function": function})
+                json!({"name": prepared.names.to_wire(&call.name), "arguments": args_text(call)});
+            json!({"id": call_id(prepared, &call.id), "type": "function", "function": function})
         })
         .collect();
     let content = match turn.text() {
@@ -206,9 +212,9 @@ fn reasoning_back(turn: &Turn<'_>, message: &mut Object) {
 }
 
 /// Mistral takes ids of nine letters and digits only.
-fn call_id(ask: &Ask<'_>, id: &str) -> String {
+fn call_id(prepared: &PreparedRequest<'_>, id: &str) -> String {
     let fits = id.len() == 9 && id.chars().all(|c| c.is_ascii_alphanumeric());
-    if ask.settings.provider_name != "mistral" || fits {
+    if prepared.settings.provider_name != "mistral" || fits {
         return id.to_owned();
     }
     let hash = base64::engine::general_purpose::STANDARD.encode(Sha256::digest(id.as_bytes()));

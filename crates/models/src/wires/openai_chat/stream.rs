@@ -1,22 +1,22 @@
-//! Chunks of a streamed chat completion, or a whole one where a server does not stream.
+//! Chunks of a streamed chat completion, or a complete one from a server that does not stream.
 //!
-//! Invariant: calls are told apart by their index, or by id where there is none; of several choices the first
-//! counts; the finish waits for the chunk with the usage.
+//! Invariant: calls are identified by index, or by id without one; only the first choice is used; the finish
+//! waits for the chunk with the usage.
 
 use super::WIRE;
 use crate::ModelError;
-use crate::assembly::{Assembly, Piece, Reason};
+use crate::assembly::{Assembly, CallPart, Reason};
 use crate::wires::{Flow, count, list, text};
 use serde_json::{Value, json};
 
-/// Fields in which servers send reasoning: DeepSeek and most others; vLLM and OpenRouter.
+/// Fields for reasoning: DeepSeek and most others; vLLM and OpenRouter.
 const REASONING_FIELDS: [&str; 2] = ["reasoning_content", "reasoning"];
 
 #[derive(Debug, Default)]
 pub(crate) struct Decoder {
-    /// The field in which reasoning came that was not closed yet.
+    /// The field of reasoning that is still open.
     field: Option<&'static str>,
-    /// OpenRouter's opaque reasoning, not given out yet.
+    /// OpenRouter's opaque reasoning data, not emitted yet.
     details: Vec<Value>,
 }
 
@@ -40,9 +40,9 @@ impl Decoder {
         if let Some(delta) = delta.or(whole) {
             self.delta(delta, into)?;
         }
-        if let Some(said) = text(choice, "finish_reason").filter(|said| !said.is_empty()) {
+        if let Some(raw) = text(choice, "finish_reason").filter(|raw| !raw.is_empty()) {
             self.close_reasoning(into)?;
-            into.complete(reason(said), said);
+            into.complete(reason(raw), raw);
         }
         match whole {
             Some(_) => Ok(Flow::Over),
@@ -60,7 +60,7 @@ impl Decoder {
             }
         }
         let calls = list(delta, "tool_calls");
-        for field in ["content", "refusal"] {
+        for field in ["content", "provider_error"] {
             let Some(text) = text(delta, field).filter(|text| !text.is_empty()) else { continue };
             self.close_reasoning(into)?;
             into.text(text)?;
@@ -69,12 +69,12 @@ impl Decoder {
             self.close_reasoning(into)?;
         }
         for call in calls {
-            piece(call, into)?;
+            call_part(call, into)?;
         }
         Ok(())
     }
 
-    /// Gives out what goes back with the reasoning that came, before what follows it.
+    /// Emits the data of the preceding reasoning.
     pub(in crate::wires) fn close_reasoning(
         &mut self,
         into: &mut Assembly,
@@ -88,16 +88,16 @@ impl Decoder {
     }
 }
 
-fn piece(call: &Value, into: &mut Assembly) -> Result<(), ModelError> {
+fn call_part(call: &Value, into: &mut Assembly) -> Result<(), ModelError> {
     let function = call.get("function").unwrap_or(&Value::Null);
     let key = count(call, "index").map(|index| index.to_string());
     let args = match function.get("arguments") {
         Some(Value::String(args)) => args.clone(),
         Some(Value::Null) | None => String::new(),
-        // Servers that forget to write the arguments as text.
+        // Some servers send arguments as an object instead of text.
         Some(other) => other.to_string(),
     };
-    into.piece(Piece {
+    into.call_part(CallPart {
         key: key.as_deref(),
         id: text(call, "id"),
         name: text(function, "name"),
@@ -117,8 +117,8 @@ fn usage(usage: &Value, into: &mut Assembly) {
     known.reasoning = detail("completion_tokens_details", "reasoning_tokens").or(known.reasoning);
 }
 
-fn reason(said: &str) -> Reason {
-    match said {
+fn reason(raw: &str) -> Reason {
+    match raw {
         "tool_calls" | "function_call" => Reason::ToolCalls,
         "length" | "max_tokens" | "model_length" => Reason::Length,
         "content_filter" | "sensitive" => Reason::ContentFilter,

@@ -1,45 +1,46 @@
 //! The body of `POST /responses`.
 //!
-//! Invariant: items stand in the order of the conversation; reasoning without its encrypted form stays here,
-//! as the provider would look for it among things that it does not keep.
+//! Invariant: items are in the order of the conversation; reasoning without its encrypted form is not sent back,
+//! because the provider would look it up among stored items.
 
 use super::WIRE;
 use crate::ModelError;
 use crate::options::{Effort, Reasoning, ResponseFormat, ToolChoice};
 use crate::turns::{Media, MediaKind, Part, Source, Turn};
-use crate::wires::{Ask, args_text, object, put};
+use crate::wires::{PreparedRequest, args_text, object, put};
 use greenroom_protocol::{Object, Role};
 use serde_json::{Value, json};
 
-pub(in crate::wires) fn body(ask: &Ask<'_>) -> Result<Object, ModelError> {
-    let options = &ask.options;
+pub(in crate::wires) fn body(prepared: &PreparedRequest<'_>) -> Result<Object, ModelError> {
+    let options = &prepared.options;
     if !options.stop.is_empty() {
-        let text = "Responses takes no `stop`";
+        let text = "Responses does not support `stop`";
         return Err(ModelError::InvalidRequest(text.to_owned()));
     }
     let mut body = object(json!({
-        "model": ask.settings.model,
-        "input": input(ask)?,
+        "model": prepared.settings.model,
+        "input": input(prepared)?,
         "stream": true,
         "store": false,
     }));
-    if !ask.tools.is_empty() {
-        body.insert("tools".to_owned(), tools(ask));
-        put(&mut body, "tool_choice", options.tool_choice.as_ref().map(|c| choice(ask, c)));
+    if !prepared.tools.is_empty() {
+        body.insert("tools".to_owned(), tools(prepared));
+        put(&mut body, "tool_choice", options.tool_choice.as_ref().map(|c| choice(prepared, c)));
         put(&mut body, "parallel_tool_calls", options.parallel_tool_calls);
     }
-    put(&mut body, "max_output_tokens", ask.max_tokens());
+    put(&mut body, "max_output_tokens", prepared.max_tokens());
     put(&mut body, "temperature", options.temperature.clone().map(Value::Number));
     put(&mut body, "top_p", options.top_p.clone().map(Value::Number));
     let format = options.response_format.as_ref().map(format);
     put(&mut body, "text", format.map(|format| json!({"format": format})));
-    reasoning(ask, &mut body)?;
+    reasoning(prepared, &mut body)?;
     Ok(body)
 }
 
-fn tools(ask: &Ask<'_>) -> Value {
-    let tools = ask.tools.iter().map(|tool| {
-        let mut made = object(json!({"type": "function", "name": ask.names.to_wire(&tool.name)}));
+fn tools(prepared: &PreparedRequest<'_>) -> Value {
+    let tools = prepared.tools.iter().map(|tool| {
+        let mut made =
+            object(json!({"type": "function", "name": prepared.names.to_wire(&tool.name)}));
         put(&mut made, "description", tool.description.clone());
         made.insert("parameters".to_owned(), tool.parameters.clone());
         // The default would change the schema.
@@ -49,12 +50,14 @@ fn tools(ask: &Ask<'_>) -> Value {
     Value::Array(tools.collect())
 }
 
-fn choice(ask: &Ask<'_>, choice: &ToolChoice) -> Value {
+fn choice(prepared: &PreparedRequest<'_>, choice: &ToolChoice) -> Value {
     match choice {
         ToolChoice::Auto => "auto".into(),
         ToolChoice::None => "none".into(),
         ToolChoice::Required => "required".into(),
-        ToolChoice::Named(name) => json!({"type": "function", "name": ask.names.to_wire(name)}),
+        ToolChoice::Named(name) => {
+            json!({"type": "function", "name": prepared.names.to_wire(name)})
+        }
     }
 }
 
@@ -70,9 +73,9 @@ fn format(format: &ResponseFormat) -> Value {
     }
 }
 
-/// Models that do not reason refuse to be asked for what they thought.
-fn reasoning(ask: &Ask<'_>, body: &mut Object) -> Result<(), ModelError> {
-    let asked = match ask.options.reasoning {
+/// Models without reasoning reject a request for encrypted reasoning.
+fn reasoning(prepared: &PreparedRequest<'_>, body: &mut Object) -> Result<(), ModelError> {
+    let include_reasoning = match prepared.options.reasoning {
         Some(Reasoning::Effort(Effort::None)) => {
             body.insert("reasoning".to_owned(), json!({"effort": "none"}));
             false
@@ -83,12 +86,12 @@ fn reasoning(ask: &Ask<'_>, body: &mut Object) -> Result<(), ModelError> {
             true
         }
         Some(Reasoning::Budget(_)) => {
-            let text = "Responses takes an effort for `reasoning`, not a budget";
+            let text = "Responses supports an effort for `reasoning`, not a budget";
             return Err(ModelError::InvalidRequest(text.to_owned()));
         }
-        None => reasons(&ask.settings.model),
+        None => reasons(&prepared.settings.model),
     };
-    if asked {
+    if include_reasoning {
         body.insert("include".to_owned(), json!(["reasoning.encrypted_content"]));
     }
     Ok(())
@@ -101,16 +104,16 @@ fn reasons(model: &str) -> bool {
         || ((model.starts_with("gpt-5") || model.contains("codex")) && !model.contains("-chat"))
 }
 
-fn input(ask: &Ask<'_>) -> Result<Vec<Value>, ModelError> {
+fn input(prepared: &PreparedRequest<'_>) -> Result<Vec<Value>, ModelError> {
     let mut items = Vec::new();
-    for turn in &ask.turns {
+    for turn in &prepared.turns {
         match turn.role {
             Role::System | Role::User => {
                 let content = content(turn)?;
                 let role = turn.role.as_str();
                 items.push(json!({"type": "message", "role": role, "content": content}));
             }
-            Role::Assistant => assistant(ask, turn, &mut items),
+            Role::Assistant => assistant(prepared, turn, &mut items),
             Role::Tool => {
                 let output = match turn.media().next().is_some() {
                     true => Value::Array(content(turn)?),
@@ -145,11 +148,11 @@ fn media_part(media: &Media<'_>) -> Result<Value, ModelError> {
             let name = media.name.unwrap_or("file");
             Ok(json!({"type": "input_file", "filename": name, "file_data": media.data_url()}))
         }
-        _ => Err(media.refused("Responses")),
+        _ => Err(media.unsupported("Responses")),
     }
 }
 
-fn assistant(ask: &Ask<'_>, turn: &Turn<'_>, items: &mut Vec<Value>) {
+fn assistant(prepared: &PreparedRequest<'_>, turn: &Turn<'_>, items: &mut Vec<Value>) {
     for part in &turn.parts {
         match part {
             Part::Text(text) => {
@@ -159,7 +162,7 @@ fn assistant(ask: &Ask<'_>, turn: &Turn<'_>, items: &mut Vec<Value>) {
             Part::Call(call) => items.push(json!({
                 "type": "function_call",
                 "call_id": call.id,
-                "name": ask.names.to_wire(&call.name),
+                "name": prepared.names.to_wire(&call.name),
                 "arguments": args_text(call),
             })),
             Part::Reasoning { text, data: Some(data) } if data["wire"] == WIRE => {

@@ -1,18 +1,18 @@
 //! Events of a streamed response.
 //!
-//! Invariant: what was streamed is not told again when its item, or the whole response, comes once more whole.
+//! Invariant: streamed content is not emitted again when its item or the whole response repeats it.
 
 use super::WIRE;
 use crate::ModelError;
-use crate::assembly::{Assembly, Piece, Reason};
-use crate::refusal;
+use crate::assembly::{Assembly, CallPart, Reason};
+use crate::provider_error;
 use crate::wires::{Flow, count, list, text};
 use serde_json::{Value, json};
 use std::collections::HashSet;
 
 #[derive(Debug, Default)]
 pub(crate) struct Decoder {
-    /// Items that were spoken of, of which deltas came, and that are over.
+    /// Keys of items that were mentioned, that had deltas, and that are done.
     seen: HashSet<String>,
     streamed: HashSet<String>,
     done: HashSet<String>,
@@ -36,7 +36,7 @@ impl Decoder {
                 into.note("provider_response_id", response.get("id"));
             }
             "response.output_item.added" => self.added(event, into)?,
-            "response.output_text.delta" | "response.refusal.delta" => {
+            "response.output_text.delta" | "response.provider_error.delta" => {
                 self.streamed.insert(key(event));
                 into.text(delta)?;
             }
@@ -49,7 +49,7 @@ impl Decoder {
             }
             "response.function_call_arguments.delta" => {
                 let key = key(event);
-                into.piece(Piece { key: Some(&key), args: delta, ..Piece::default() })?;
+                into.call_part(CallPart { key: Some(&key), args: delta, ..CallPart::default() })?;
             }
             "response.output_item.done" => {
                 let item = event.get("item").unwrap_or(&Value::Null);
@@ -69,7 +69,7 @@ impl Decoder {
             return Ok(());
         }
         let (key, id, name) = (key(event), text(item, "call_id"), text(item, "name"));
-        into.piece(Piece { key: Some(&key), id, name, args: "" })
+        into.call_part(CallPart { key: Some(&key), id, name, args: "" })
     }
 
     fn item_done(
@@ -81,20 +81,21 @@ impl Decoder {
         if !self.done.insert(key.to_owned()) {
             return Ok(());
         }
-        let unheard = !self.streamed.contains(key);
+        let not_streamed = !self.streamed.contains(key);
         match text(item, "type").unwrap_or_default() {
             "function_call" => {
                 let (id, name) = (text(item, "call_id"), text(item, "name"));
-                into.piece(Piece { key: Some(key), id, name, args: "" })?;
+                into.call_part(CallPart { key: Some(key), id, name, args: "" })?;
                 into.end_call(key, text(item, "arguments"))
             }
-            "message" if unheard => {
+            "message" if not_streamed => {
                 let parts = list(item, "content").iter();
-                let texts = parts.filter_map(|part| text(part, "text").or(text(part, "refusal")));
+                let texts =
+                    parts.filter_map(|part| text(part, "text").or(text(part, "provider_error")));
                 texts.into_iter().try_for_each(|text| into.text(text))
             }
             "reasoning" => {
-                if unheard {
+                if not_streamed {
                     let parts = list(item, "summary").iter().chain(list(item, "content"));
                     let texts: Vec<&str> = parts.filter_map(|part| text(part, "text")).collect();
                     into.reasoning(&texts.join("\n\n"))?;
@@ -113,7 +114,7 @@ impl Decoder {
     }
 
     fn over(&mut self, response: &Value, into: &mut Assembly) -> Result<Flow, ModelError> {
-        if let Some(error) = refusal::in_event(response) {
+        if let Some(error) = provider_error::in_event(response) {
             return Err(error);
         }
         into.note("provider_model", response.get("model"));
@@ -127,18 +128,18 @@ impl Decoder {
         }
         let status = text(response, "status").unwrap_or("completed");
         let why = response.get("incomplete_details").and_then(|details| text(details, "reason"));
-        let (reason, said) = match (status, why) {
+        let (reason, raw) = match (status, why) {
             ("completed", _) => (Reason::Stop, "completed"),
             ("incomplete", Some("content_filter")) => (Reason::ContentFilter, "content_filter"),
             ("incomplete", why) => (Reason::Length, why.unwrap_or("incomplete")),
             (status, _) => (Reason::Error, status),
         };
-        into.complete(reason, said);
+        into.complete(reason, raw);
         Ok(Flow::Over)
     }
 }
 
-/// What an event is about: the item's position, or its id from servers that leave that out.
+/// The key of an event: the item's index, or its id from servers that omit the index.
 fn key(event: &Value) -> String {
     let item_id = || text(event, "item_id").or_else(|| text(event.get("item")?, "id"));
     match count(event, "output_index") {

@@ -1,8 +1,8 @@
-//! Whole requests: one conversation with an image, reasoning, calls and results, as each wire is told.
+//! Complete requests: one conversation with an image, reasoning, calls and results, for each wire.
 
 use super::*;
 
-/// `data` is what the wire gave with the reasoning of its earlier answer.
+/// `data`: opaque data of the earlier reasoning.
 fn conversation(data: Value, options: Value) -> ModelRequest {
     let messages = json!([
         {"role": "system", "content": "Be brief."},
@@ -34,12 +34,12 @@ fn written(
     provider: ProviderKind,
     provider_name: &str,
     model: &str,
-    asked: &ModelRequest,
+    input: &ModelRequest,
 ) -> Value {
     let mut settings = ModelSettings::new("m", provider, model);
     settings.provider_name = provider_name.to_owned();
     settings.options = json!({"temperature": 0.5, "max_tokens": 100}).as_object().unwrap().clone();
-    let made = request(&Ask::new(&settings, asked).unwrap()).unwrap();
+    let made = request(&PreparedRequest::new(&settings, input).unwrap()).unwrap();
     json!({"url": made.url, "body": made.body})
 }
 
@@ -56,7 +56,7 @@ fn options() -> Value {
 }
 
 #[test]
-fn chat_completions_are_asked_like_this() {
+fn chat_completions_request() {
     let data = json!({"wire": "openai_chat", "field": "reasoning_content"});
     let made = written(ProviderKind::OpenAiChat, "openai", "gpt-5", &conversation(data, options()));
     assert_eq!(
@@ -94,7 +94,7 @@ fn chat_completions_are_asked_like_this() {
 }
 
 #[test]
-fn responses_are_asked_like_this() {
+fn responses_request() {
     let data = json!({"wire": "openai_responses", "id": "rs_1", "encrypted_content": "gAAA"});
     let mut options = options();
     options["stop"] = Value::Null;
@@ -138,7 +138,7 @@ fn responses_are_asked_like_this() {
 }
 
 #[test]
-fn messages_are_asked_like_this() {
+fn messages_request() {
     let data = json!({"wire": "anthropic", "signature": "EqQB"});
     let made = written(
         ProviderKind::Anthropic,
@@ -185,32 +185,32 @@ fn messages_are_asked_like_this() {
 }
 
 #[test]
-fn messages_with_calls_define_their_tools_even_where_none_is_offered() {
-    let mut asked = conversation(Value::Null, json!({"tool_choice": "auto"}));
-    asked.tools.clear();
+fn messages_with_calls_define_their_tools_even_without_offered_tools() {
+    let mut decoded = conversation(Value::Null, json!({"tool_choice": "auto"}));
+    decoded.tools.clear();
     let made =
-        written(ProviderKind::Anthropic, "anthropic", "claude-opus-4-6", &asked)["body"].clone();
+        written(ProviderKind::Anthropic, "anthropic", "claude-opus-4-6", &decoded)["body"].clone();
     let schema = json!({"type": "object"});
     let expected = json!([
         {"name": "clock", "input_schema": schema},
         {"name": "fs_read", "input_schema": schema, "cache_control": {"type": "ephemeral"}},
     ]);
     assert_eq!((&made["tools"], &made["tool_choice"]), (&expected, &json!({"type": "none"})));
-    asked.messages.truncate(2);
+    decoded.messages.truncate(2);
     let made =
-        written(ProviderKind::Anthropic, "anthropic", "claude-opus-4-6", &asked)["body"].clone();
+        written(ProviderKind::Anthropic, "anthropic", "claude-opus-4-6", &decoded)["body"].clone();
     assert_eq!((made.get("tools"), made.get("tool_choice")), (None, None));
-    // The others take calls without definitions.
+    // The others accept calls without definitions.
     for provider in [ProviderKind::OpenAiChat, ProviderKind::OpenAiResponses, ProviderKind::Gemini]
     {
-        let mut asked = conversation(Value::Null, json!({}));
-        asked.tools.clear();
-        assert_eq!(written(provider, "openai", "m", &asked)["body"].get("tools"), None);
+        let mut decoded = conversation(Value::Null, json!({}));
+        decoded.tools.clear();
+        assert_eq!(written(provider, "openai", "m", &decoded)["body"].get("tools"), None);
     }
 }
 
 #[test]
-fn gemini_is_asked_like_this() {
+fn gemini_request() {
     let data = json!({"wire": "gemini", "signature": "CiQB"});
     let made =
         written(ProviderKind::Gemini, "gemini", "gemini-2.5-pro", &conversation(data, options()));
@@ -253,7 +253,7 @@ fn gemini_is_asked_like_this() {
 }
 
 #[test]
-fn ollama_is_asked_like_this() {
+fn ollama_request() {
     let mut options = options();
     options["tool_choice"] = "auto".into();
     options["options"] = json!({"num_gpu": 1});
@@ -289,18 +289,18 @@ fn ollama_is_asked_like_this() {
 }
 
 #[test]
-fn reasoning_of_another_wire_stays_here_and_content_stands_where_segments_are_missing() {
+fn reasoning_of_another_wire_is_not_sent_and_content_replaces_missing_segments() {
     let foreign = json!({"wire": "elsewhere", "signature": "x", "encrypted_content": "x"});
-    let asked = conversation(foreign, json!({}));
-    let anthropic = written(ProviderKind::Anthropic, "", "claude-haiku-4-5", &asked);
+    let decoded = conversation(foreign, json!({}));
+    let anthropic = written(ProviderKind::Anthropic, "", "claude-haiku-4-5", &decoded);
     assert_eq!(
         anthropic["body"]["messages"][1]["content"][0],
         json!({"type": "text", "text": "I look."})
     );
-    let responses = written(ProviderKind::OpenAiResponses, "", "gpt-4.1", &asked);
+    let responses = written(ProviderKind::OpenAiResponses, "", "gpt-4.1", &decoded);
     assert_eq!(responses["body"]["input"][2]["content"][0]["text"], "I look.");
     assert_eq!(responses["body"].get("include"), None);
-    let mut plain = asked.clone();
+    let mut plain = decoded.clone();
     plain.messages[2].segments = None;
     let chat = written(ProviderKind::OpenAiChat, "groq", "llama", &plain);
     assert_eq!(
@@ -314,7 +314,7 @@ fn reasoning_of_another_wire_stays_here_and_content_stands_where_segments_are_mi
 }
 
 #[test]
-fn calls_of_another_model_carry_the_mark_that_newer_gemini_models_want() {
+fn calls_of_another_model_have_the_placeholder_signature_of_newer_gemini_models() {
     let made = written(
         ProviderKind::Gemini,
         "gemini",
@@ -331,20 +331,20 @@ fn calls_of_another_model_carry_the_mark_that_newer_gemini_models_want() {
 }
 
 #[test]
-fn an_effort_becomes_a_budget_for_older_claude_models_and_no_cache_hint_is_given_when_off() {
-    let asked = conversation(
+fn an_effort_becomes_a_budget_for_older_claude_models_and_caching_can_be_off() {
+    let decoded = conversation(
         Value::Null,
         json!({"reasoning": "medium", "cache": "off", "max_tokens": null}),
     );
-    let made =
-        written(ProviderKind::Anthropic, "anthropic", "claude-sonnet-4-5", &asked)["body"].clone();
+    let made = written(ProviderKind::Anthropic, "anthropic", "claude-sonnet-4-5", &decoded)["body"]
+        .clone();
     assert_eq!(made["thinking"], json!({"type": "enabled", "budget_tokens": 8192}));
     assert_eq!(made["max_tokens"], 16384);
     assert!(!made.to_string().contains("cache_control"));
 }
 
 #[test]
-fn mistral_gets_ids_that_it_takes_on_calls_and_results_alike() {
+fn mistral_gets_valid_ids_on_calls_and_results() {
     let made = written(
         ProviderKind::OpenAiChat,
         "mistral",
@@ -359,28 +359,32 @@ fn mistral_gets_ids_that_it_takes_on_calls_and_results_alike() {
 }
 
 #[test]
-fn what_a_wire_cannot_do_is_refused_in_words() {
+fn unsupported_options_are_rejected_with_a_message() {
     for (provider, options, message) in [
-        (ProviderKind::OpenAiResponses, json!({"stop": "END"}), "Responses takes no `stop`"),
+        (
+            ProviderKind::OpenAiResponses,
+            json!({"stop": "END"}),
+            "Responses does not support `stop`",
+        ),
         (
             ProviderKind::Ollama,
             json!({"tool_choice": "required"}),
-            "Ollama takes `auto` and `none` for `tool_choice` only",
+            "Ollama supports only `auto` and `none` for `tool_choice`",
         ),
         (
             ProviderKind::Anthropic,
             json!({"response_format": {"type": "json"}}),
-            "Anthropic takes a `response_format` with a schema only",
+            "Anthropic supports `response_format` only with a schema",
         ),
         (
             ProviderKind::OpenAiChat,
             json!({"reasoning": {"budget_tokens": 10}}),
-            "this provider takes an effort for `reasoning`, not a budget",
+            "this provider supports an effort for `reasoning`, not a budget",
         ),
     ] {
-        let asked = conversation(Value::Null, options);
+        let decoded = conversation(Value::Null, options);
         let settings = ModelSettings::new("m", provider, "m");
-        let error = request(&Ask::new(&settings, &asked).unwrap()).unwrap_err();
+        let error = request(&PreparedRequest::new(&settings, &decoded).unwrap()).unwrap_err();
         assert_eq!(error, ModelError::InvalidRequest(message.to_owned()));
     }
 }

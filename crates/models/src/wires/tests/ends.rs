@@ -1,10 +1,10 @@
-//! How answers end: by errors, filters, limits; and what in between is passed over or kept.
+//! Ends of responses: errors, filters, limits; and what is ignored or kept.
 
 use super::*;
 use ProviderKind::{Anthropic, Gemini, OpenAiChat, OpenAiResponses};
 
 #[test]
-fn unknown_events_blocks_and_parts_are_passed_over() {
+fn unknown_events_blocks_and_parts_are_ignored() {
     let anthropic = items(
         Anthropic,
         &[
@@ -16,7 +16,7 @@ fn unknown_events_blocks_and_parts_are_passed_over() {
             json!({"type": "content_block_start", "index": 1, "content_block": {"type": "redacted_thinking", "data": "Ev4="}}),
             json!({"type": "content_block_start", "index": 2, "content_block": {"type": "text", "text": "hi"}}),
             json!({"type": "content_block_delta", "index": 2, "delta": {"type": "citations_delta", "citation": {}}}),
-            json!({"type": "message_delta", "delta": {"stop_reason": "refusal"}}),
+            json!({"type": "message_delta", "delta": {"stop_reason": "provider_error"}}),
         ],
     );
     assert_eq!(
@@ -31,7 +31,7 @@ fn unknown_events_blocks_and_parts_are_passed_over() {
         OpenAiResponses,
         &[
             json!({"type": "response.web_search_call.searching", "output_index": 0}),
-            json!({"type": "response.refusal.delta", "output_index": 1, "delta": "I cannot"}),
+            json!({"type": "response.provider_error.delta", "output_index": 1, "delta": "I cannot"}),
             json!({"type": "response.completed", "response": {"status": "completed", "output": [{"type": "web_search_call"}]}}),
         ],
     );
@@ -42,7 +42,7 @@ fn unknown_events_blocks_and_parts_are_passed_over() {
 }
 
 #[test]
-fn a_prompt_that_was_blocked_is_a_finish_by_filter_and_an_image_is_media() {
+fn a_blocked_prompt_finishes_by_filter_and_an_image_is_media() {
     let blocked = items(
         Gemini,
         &[
@@ -75,11 +75,11 @@ fn an_error_in_the_stream_ends_it_with_that_error() {
     };
     let busy =
         json!({"type": "error", "error": {"type": "overloaded_error", "message": "Overloaded"}});
-    assert_eq!(error(Anthropic, &[busy]), "the provider answered 529: Overloaded");
+    assert_eq!(error(Anthropic, &[busy]), "the provider returned 529: Overloaded");
     let failed = json!({"type": "response.failed", "response": {"status": "failed", "error": {"code": "server_error", "message": "oops"}}});
-    assert_eq!(error(OpenAiResponses, &[failed]), "the provider answered 500: oops");
+    assert_eq!(error(OpenAiResponses, &[failed]), "the provider returned 500: oops");
     let limit = json!({"error": {"code": 429, "message": "quota", "status": "RESOURCE_EXHAUSTED"}});
-    assert_eq!(error(Gemini, &[limit]), "the provider takes no more requests now: quota");
+    assert_eq!(error(Gemini, &[limit]), "rate limited: quota");
     assert_eq!(
         error(OpenAiChat, &[chat(json!({"content": "hi"}))]),
         "the provider cannot be reached: the answer broke off"
@@ -87,7 +87,7 @@ fn an_error_in_the_stream_ends_it_with_that_error() {
 }
 
 #[test]
-fn a_server_that_says_done_without_a_reason_has_finished() {
+fn done_without_a_reason_is_a_finish() {
     let stream = format!("{}data: [DONE]\n\n", sse(&[chat(json!({"content": "hi"}))]));
     let items = decode(OpenAiChat, &question(), &[stream.as_bytes()]).unwrap();
     assert_eq!(
@@ -120,7 +120,7 @@ fn opaque_details_of_reasoning_are_kept() {
 }
 
 #[test]
-fn an_answer_larger_than_the_limit_is_refused() {
+fn a_response_over_the_limit_is_rejected() {
     let text = "x".repeat(5 * 1024 * 1024);
     let events: Vec<Value> = (0..7).map(|_| chat(json!({"content": text}))).collect();
     let error = decode(OpenAiChat, &question(), &[sse(&events).as_bytes()]).unwrap_err();

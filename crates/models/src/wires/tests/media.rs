@@ -1,4 +1,4 @@
-//! Media in messages and in results of tools, and the headers of each wire.
+//! Media in messages and tool results, and the headers of each wire.
 
 use super::*;
 use crate::Secret;
@@ -6,11 +6,11 @@ use crate::wires::headers;
 
 fn body(provider: ProviderKind, messages: Value) -> Result<Value, ModelError> {
     let settings = ModelSettings::new("m", provider, "m");
-    let asked = ModelRequest {
+    let decoded = ModelRequest {
         messages: serde_json::from_value(messages).unwrap(),
         ..ModelRequest::default()
     };
-    Ok(request(&Ask::new(&settings, &asked)?)?.body)
+    Ok(request(&PreparedRequest::new(&settings, &decoded)?)?.body)
 }
 
 fn user(element: Value) -> Value {
@@ -18,7 +18,7 @@ fn user(element: Value) -> Value {
 }
 
 #[test]
-fn media_of_a_result_follow_behind_the_last_result_where_results_are_text() {
+fn media_of_results_follow_the_last_result_where_results_are_text() {
     let messages = json!([
         {"role": "assistant", "tool_calls": [{"id": "a", "name": "shot", "args": {}}, {"id": "b", "name": "shot", "args": {}}]},
         {"role": "tool", "tool_call_id": "a", "content": [
@@ -65,7 +65,7 @@ fn media_of_a_result_follow_behind_the_last_result_where_results_are_text() {
 }
 
 #[test]
-fn files_audio_and_addresses_go_where_they_are_taken() {
+fn files_audio_and_urls_are_sent_where_supported() {
     let pdf = user(
         json!({"type": "file", "data_base64": "JVBE", "mime_type": "application/pdf", "name": "a.pdf"}),
     );
@@ -136,22 +136,22 @@ fn files_audio_and_addresses_go_where_they_are_taken() {
 }
 
 #[test]
-fn media_that_a_wire_does_not_take_are_refused_in_words() {
+fn unsupported_media_are_rejected_with_a_message() {
     let far = user(
         json!({"type": "image", "url": "https://example.com/a.png", "mime_type": "image/png"}),
     );
     let wav = user(json!({"type": "audio", "data_base64": "UklG", "mime_type": "audio/wav"}));
     let kept = user(json!({"type": "image", "artifact_id": "art_1"}));
     for (provider, messages, message) in [
-        (ProviderKind::Gemini, &far, "Gemini takes no image (image/png) by address"),
-        (ProviderKind::Ollama, &far, "Ollama takes no image (image/png) by address"),
-        (ProviderKind::Anthropic, &wav, "Anthropic takes no audio (audio/wav)"),
-        (ProviderKind::OpenAiResponses, &wav, "Responses takes no audio (audio/wav)"),
-        (ProviderKind::OpenAiChat, &kept, "media reach a model by `data_base64` or `url`"),
+        (ProviderKind::Gemini, &far, "Gemini does not support image (image/png) by URL"),
+        (ProviderKind::Ollama, &far, "Ollama does not support image (image/png) by URL"),
+        (ProviderKind::Anthropic, &wav, "Anthropic does not support audio (audio/wav)"),
+        (ProviderKind::OpenAiResponses, &wav, "Responses does not support audio (audio/wav)"),
+        (ProviderKind::OpenAiChat, &kept, "media need `data_base64` or `url`"),
         (
             ProviderKind::Gemini,
             &json!([{"role": "tool", "tool_call_id": "x", "content": "y"}]),
-            "the call `x` that a `tool` message answers is not in the messages",
+            "no message contains the call `x` that a `tool` message answers",
         ),
         (
             ProviderKind::OpenAiChat,
@@ -165,7 +165,7 @@ fn media_that_a_wire_does_not_take_are_refused_in_words() {
 }
 
 #[test]
-fn keys_travel_in_the_header_that_each_wire_reads() {
+fn keys_are_sent_in_the_header_of_each_wire() {
     for (provider, name, expected) in [
         (ProviderKind::OpenAiChat, "groq", vec![("authorization", "Bearer k".to_owned())]),
         (

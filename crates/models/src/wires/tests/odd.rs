@@ -1,4 +1,4 @@
-//! The odd streams of servers: what comes late, twice, in the wrong place or not at all.
+//! Irregular streams: late, repeated, misplaced or missing data.
 
 use super::*;
 use ProviderKind::{Anthropic, Gemini, Ollama, OpenAiChat, OpenAiResponses};
@@ -7,7 +7,7 @@ fn calls(calls: Value) -> Value {
     chat(json!({"tool_calls": calls}))
 }
 
-/// The ended calls among items, and the reason.
+/// Completed calls among the items, and the finish reason.
 fn ended(items: &Value) -> Value {
     let items = items.as_array().unwrap().iter();
     let kept = items.filter(|item| item["type"] == "tool_call_end" || item["type"] == "finish");
@@ -19,7 +19,7 @@ fn ended(items: &Value) -> Value {
 }
 
 #[test]
-fn fragments_that_come_before_the_name_are_kept_for_it() {
+fn fragments_before_the_name_are_kept() {
     let items = items(
         OpenAiChat,
         &[
@@ -43,7 +43,7 @@ fn fragments_that_come_before_the_name_are_kept_for_it() {
 }
 
 #[test]
-fn calls_that_are_told_apart_by_index_only_are_put_together() {
+fn calls_identified_by_index_only_are_assembled() {
     let items = items(
         OpenAiChat,
         &[
@@ -66,7 +66,7 @@ fn calls_that_are_told_apart_by_index_only_are_put_together() {
 }
 
 #[test]
-fn calls_that_all_have_the_index_zero_stay_apart() {
+fn calls_that_all_have_index_zero_stay_separate() {
     let with_ids = items(
         OpenAiChat,
         &[
@@ -95,10 +95,10 @@ fn calls_that_all_have_the_index_zero_stay_apart() {
 #[test]
 fn a_server_that_repeats_the_name_in_every_fragment_makes_one_call_even_of_braces_in_texts() {
     let fragments = ["{\"path\":", "\"}\\\"}", "x", "\"}"];
-    let piece = |args: &&str| {
+    let call_part = |args: &&str| {
         calls(json!([{"index": 0, "function": {"name": "fs_read", "arguments": args}}]))
     };
-    let mut events: Vec<Value> = fragments.iter().map(piece).collect();
+    let mut events: Vec<Value> = fragments.iter().map(call_part).collect();
     events.push(finish("tool_calls"));
     let items = items(OpenAiChat, &events);
     assert_eq!(ended(&items), json!([["call_s01", "fs.read", {"path": "}\"}x"}], "tool_calls"]));
@@ -198,7 +198,7 @@ fn arguments_that_come_only_with_the_end_are_kept() {
 }
 
 #[test]
-fn events_without_a_position_are_told_apart_by_their_items() {
+fn events_without_an_index_are_identified_by_item() {
     let items = items(
         OpenAiResponses,
         &[
@@ -213,7 +213,7 @@ fn events_without_a_position_are_told_apart_by_their_items() {
 }
 
 #[test]
-fn a_response_that_comes_only_whole_is_told_once() {
+fn a_response_without_deltas_is_emitted_once() {
     let items = items(
         OpenAiResponses,
         &[json!({"type": "response.completed", "response": {
@@ -251,7 +251,7 @@ fn a_finish_by_length_keeps_its_reason_and_every_call_ends() {
 }
 
 #[test]
-fn usage_that_is_missing_is_not_told() {
+fn missing_usage_is_not_emitted() {
     assert_eq!(
         items(OpenAiChat, &[chat(json!({"content": "hi"})), finish("stop")]),
         json!([{"type": "text_delta", "text": "hi"}, {"type": "finish", "reason": "stop"}])
@@ -259,7 +259,7 @@ fn usage_that_is_missing_is_not_told() {
 }
 
 #[test]
-fn calls_of_wires_without_ids_get_some_and_missing_arguments_mean_none() {
+fn calls_without_ids_get_ids_and_missing_arguments_are_empty() {
     let gemini = items(
         Gemini,
         &[json!({"candidates": [{"finishReason": "STOP", "content": {"parts": [

@@ -1,4 +1,4 @@
-//! The same answer through all five wires.
+//! The same response through all five wires.
 
 use super::*;
 use crate::Fold;
@@ -28,7 +28,7 @@ fn folded(provider: ProviderKind, stream: &str) -> (Vec<Object>, Object) {
 }
 
 #[test]
-fn the_same_answer_gives_the_same_segments_through_all_wires() {
+fn all_wires_give_the_same_segments() {
     let expected = json!([
         {"type": "reasoning", "text": "Two things: 文件 and clock."},
         {"type": "text", "text": "I look, 等一下 🙂."},
@@ -37,7 +37,7 @@ fn the_same_answer_gives_the_same_segments_through_all_wires() {
     ]);
     for (provider, stream) in ALL {
         let (mut segments, metadata) = folded(provider, stream);
-        // What only the provider can read is each one's own.
+        // Opaque data differs per provider.
         segments.iter_mut().for_each(|segment| drop(segment.remove("data")));
         segments.retain(|segment| segment.len() > 1);
         assert_eq!(json!(segments), expected, "{provider:?}");
@@ -49,7 +49,7 @@ fn the_same_answer_gives_the_same_segments_through_all_wires() {
 }
 
 #[test]
-fn what_a_provider_wants_back_is_kept_with_the_reasoning() {
+fn opaque_data_is_kept_with_the_reasoning() {
     for (provider, stream, data) in [
         (
             ProviderKind::OpenAiChat,
@@ -76,7 +76,7 @@ fn what_a_provider_wants_back_is_kept_with_the_reasoning() {
 }
 
 #[test]
-fn every_count_that_a_provider_gives_is_told_and_no_other() {
+fn exactly_the_reported_counts_are_emitted() {
     for (provider, stream, usage) in [
         (
             ProviderKind::OpenAiChat,
@@ -109,7 +109,7 @@ fn every_count_that_a_provider_gives_is_told_and_no_other() {
 }
 
 #[test]
-fn the_items_of_a_chat_are_these() {
+fn items_of_a_chat_stream() {
     let items = decode(ProviderKind::OpenAiChat, &question(), &[CHAT.as_bytes()]).unwrap();
     let expected = json!([
         {"type": "reasoning_delta", "text": "Two things: "},
@@ -130,7 +130,7 @@ fn the_items_of_a_chat_are_these() {
 }
 
 #[test]
-fn cut_at_every_byte_the_items_are_the_same() {
+fn chunks_of_one_byte_give_the_same_items() {
     let request = question();
     for (provider, stream) in ALL {
         let bytes = stream.as_bytes();
@@ -146,7 +146,7 @@ fn cut_at_every_byte_the_items_are_the_same() {
 }
 
 #[test]
-fn an_answer_that_ends_anywhere_before_its_end_is_an_error_or_begins_like_the_whole() {
+fn a_truncated_response_is_an_error_or_a_prefix() {
     let request = question();
     for (provider, stream) in ALL {
         let whole = decode(provider, &request, &[stream.as_bytes()]).unwrap();
@@ -166,7 +166,7 @@ fn an_answer_that_ends_anywhere_before_its_end_is_an_error_or_begins_like_the_wh
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
     #[test]
-    fn cut_into_any_pieces_the_items_are_the_same(cuts in proptest::collection::vec(1usize..97, 1..40)) {
+    fn chunk_boundaries_make_no_difference(cuts in proptest::collection::vec(1usize..97, 1..40)) {
         let request = question();
         for (provider, stream) in ALL {
             let mut rest = stream.as_bytes();
@@ -175,8 +175,8 @@ proptest! {
                 if rest.is_empty() {
                     break;
                 }
-                let (piece, more) = rest.split_at((*size).min(rest.len()));
-                pieces.push(piece);
+                let (call_part, more) = rest.split_at((*size).min(rest.len()));
+                pieces.push(call_part);
                 rest = more;
             }
             let whole = decode(provider, &request, &[stream.as_bytes()]).unwrap();
@@ -184,9 +184,9 @@ proptest! {
         }
     }
 
-    /// Nothing from outside can panic the host, or leave a call that was begun without its end.
+    /// No input can panic the host, or leave a started call without an end.
     #[test]
-    fn whatever_bytes_come_calls_that_begin_also_end(
+    fn every_started_call_ends(
         garbage in proptest::collection::vec(any::<u8>(), 0..40),
         at in 0usize..4000,
     ) {

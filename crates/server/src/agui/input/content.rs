@@ -1,9 +1,9 @@
-//! The content of a user's message: text, pictures, sounds, films and files.
+//! The content of a user message: text, images, audio, video and files.
 //!
-//! Invariant: what a client gives as bytes stays bytes of the event, which keeps large ones as artifacts; a
-//! file that it names is one that was handed in before.
+//! Invariant: inline bytes stay in the event, which stores large ones as artifacts; a referenced file must have
+//! been uploaded before.
 
-use crate::answer::Problem;
+use crate::response::Problem;
 use serde_json::{Value, json};
 
 /// The `input` of an event.
@@ -19,7 +19,7 @@ pub(super) fn input(content: &Value) -> Result<Value, Problem> {
             }
             Ok(input)
         }
-        _ => Err(Problem::invalid("`messages`: `content` is a text or a list of parts")),
+        _ => Err(Problem::invalid("`messages`: `content` must be a string or a list of parts")),
     }
 }
 
@@ -35,7 +35,7 @@ fn element(part: &Value) -> Result<Value, Problem> {
         _ => None,
     };
     element.ok_or_else(|| {
-        Problem::invalid(format!("`messages`: a part `{}` cannot be read", kind.escape_debug()))
+        Problem::invalid(format!("`messages`: unsupported part `{}`", kind.escape_debug()))
     })
 }
 
@@ -43,7 +43,7 @@ fn media(kind: &str, source: &Value) -> Option<Value> {
     let value = source["value"].as_str()?;
     let mut element = match source["type"].as_str()? {
         "data" => json!({"type": kind, "data_base64": value}),
-        "url" => by_address(kind, value),
+        "url" => from_url(kind, value),
         "file" => json!({"type": kind, "artifact_id": value}),
         _ => return None,
     };
@@ -53,7 +53,7 @@ fn media(kind: &str, source: &Value) -> Option<Value> {
     Some(element)
 }
 
-/// The form that clients before 1.0 have for everything that is not text.
+/// The form that clients before 1.0 use for everything but text.
 fn binary(part: &Value) -> Option<Value> {
     let mime_type = part["mimeType"].as_str()?;
     let family = mime_type.split('/').next().unwrap_or_default();
@@ -61,7 +61,7 @@ fn binary(part: &Value) -> Option<Value> {
     let kind = if is_media { family } else { "file" };
     let mut element = match (&part["data"], &part["url"], &part["id"]) {
         (Value::String(data), _, _) => json!({"type": kind, "data_base64": data}),
-        (_, Value::String(url), _) => by_address(kind, url),
+        (_, Value::String(url), _) => from_url(kind, url),
         (_, _, Value::String(id)) => json!({"type": kind, "artifact_id": id}),
         _ => return None,
     };
@@ -69,8 +69,8 @@ fn binary(part: &Value) -> Option<Value> {
     Some(named(element, part))
 }
 
-/// Bytes in the address itself are bytes; an artifact of this host is one.
-fn by_address(kind: &str, url: &str) -> Value {
+/// A `data:` URL is inline bytes; a URL of this host's artifacts is an artifact.
+fn from_url(kind: &str, url: &str) -> Value {
     let inline = url.strip_prefix("data:").and_then(|rest| rest.split_once(";base64,"));
     if let Some((mime_type, data)) = inline {
         return json!({"type": kind, "data_base64": data, "mime_type": mime_type});

@@ -1,5 +1,3 @@
-//! What is made of inputs, and what is refused.
-
 use super::*;
 
 fn input(messages: Value) -> Value {
@@ -30,7 +28,7 @@ fn the_newest_message_is_the_event() {
 }
 
 #[test]
-fn parts_become_contents_in_every_form_that_clients_have() {
+fn parts_of_every_form_become_contents() {
     let made = event(json!([{"id": "1", "role": "user", "content": [
         {"type": "text", "text": "look"},
         {"type": "image", "source": {"type": "data", "value": "aGk=", "mimeType": "image/png"}},
@@ -74,7 +72,7 @@ fn results_of_the_clients_own_tools_are_an_event() {
 }
 
 #[test]
-fn what_the_client_says_beside_goes_to_the_runner_and_names_the_actor() {
+fn other_fields_go_to_the_runner_and_name_the_actor() {
     let mut sent = input(json!([{"id": "1", "role": "user", "content": "hi"}]));
     sent["state"] = json!({"a": 1});
     sent["context"] = json!([{"description": "page", "value": "home"}]);
@@ -94,7 +92,7 @@ fn what_the_client_says_beside_goes_to_the_runner_and_names_the_actor() {
 }
 
 #[test]
-fn the_profile_is_what_the_client_says() {
+fn the_profile_follows_the_protocol_version() {
     let mut sent = input(json!([]));
     assert_eq!(read(&sent).unwrap().profile(), Profile::Legacy);
     sent["protocolVersion"] = "1.0".into();
@@ -102,7 +100,7 @@ fn the_profile_is_what_the_client_says() {
 }
 
 #[test]
-fn what_is_no_input_is_refused() {
+fn invalid_inputs_are_rejected() {
     for sent in [
         json!([]),
         json!({}),

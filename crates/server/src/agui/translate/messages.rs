@@ -1,37 +1,35 @@
-//! Text and reasoning of a run, and the list of messages that the client has by now.
+//! Text and reasoning of a run, and the messages that the client has so far.
 //!
-//! Invariant: at most one text message is open. The text that a `message.completed` gives is what the client has
-//! in the end: deltas that said the same are left as they are, what is missing is added, and what was otherwise
-//! is replaced by a snapshot.
+//! Invariant: at most one text message is open. The client ends up with the text of `message.completed`: a missing
+//! rest is sent as a delta, and text that differs is replaced by a snapshot.
 
 use crate::agui::event::Event;
 use greenroom_protocol::payload::{Message, MessageChunk};
 use greenroom_protocol::{ContentElement, Role};
 use serde_json::{Map, Value, json};
 
-/// Text of one event; a frame that is larger than 10 MiB is refused by clients.
+/// Text per event; clients reject frames over 10 MiB.
 const DELTA_BYTES_MAX: usize = 1 << 20;
 
 #[derive(Debug)]
 pub(super) struct Messages {
     prefix: String,
-    /// What the client had before this run.
     before: Vec<Value>,
-    /// What it has of this run.
-    told: Vec<Value>,
-    /// Reasoning of this run that it has from an earlier stream.
+    /// Messages of this run that were sent.
+    sent: Vec<Value>,
+    /// Ids of this run's reasoning that the client has from an earlier stream.
     known_reasoning: Vec<String>,
     open: Option<Open>,
-    /// Texts that no `message.completed` has taken in yet, by their place in `told`.
+    /// Indexes in `sent` of texts that no `message.completed` covers yet.
     parts: Vec<usize>,
-    pub(super) client_knows_some: bool,
+    pub(super) client_has_own: bool,
     pub(super) saw_complete: bool,
 }
 
 #[derive(Debug)]
 struct Open {
     id: String,
-    /// As the runner calls it.
+    /// The runner's id.
     message_id: Option<String>,
 }
 
@@ -47,11 +45,11 @@ impl Messages {
         Self {
             prefix,
             before,
-            told: Vec::new(),
+            sent: Vec::new(),
             known_reasoning,
             open: None,
             parts: Vec::new(),
-            client_knows_some: !own.is_empty(),
+            client_has_own: !own.is_empty(),
             saw_complete: false,
         }
     }
@@ -60,20 +58,20 @@ impl Messages {
         format!("{}{number}", self.prefix)
     }
 
-    pub(super) fn tell(&mut self, message: Value) {
-        self.told.push(message);
+    pub(super) fn push(&mut self, message: Value) {
+        self.sent.push(message);
     }
 
     pub(super) fn snapshot(&self) -> Event {
-        let messages = self.before.iter().chain(&self.told).cloned().collect();
+        let messages = self.before.iter().chain(&self.sent).cloned().collect();
         Event::MessagesSnapshot { messages, metadata: Map::new() }
     }
 
-    /// Everything of this run; whether there was anything.
-    pub(super) fn forget(&mut self) -> bool {
+    /// Drops everything of this run; returns whether there was anything.
+    pub(super) fn clear(&mut self) -> bool {
         self.parts.clear();
         self.saw_complete = false;
-        !std::mem::take(&mut self.told).is_empty()
+        !std::mem::take(&mut self.sent).is_empty()
     }
 
     pub(super) fn delta(&mut self, chunk: MessageChunk, number: i64, out: &mut Vec<Event>) {
@@ -85,20 +83,20 @@ impl Messages {
         }
         let id = match &self.open {
             Some(open) => open.id.clone(),
-            None => self.begin(number, chunk.role, chunk.message_id, out),
+            None => self.start(number, chunk.role, chunk.message_id, out),
         };
-        self.say(id, &chunk.content, out);
+        self.append(id, &chunk.content, out);
     }
 
     pub(super) fn completed(&mut self, message: &Message, number: i64, out: &mut Vec<Event>) {
         let text = message.content.text();
-        let said: Vec<&str> = self.parts.iter().map(|place| self.text_of(*place)).collect();
-        let (all, last) = (said.concat(), said.last().copied().unwrap_or_default().to_owned());
+        let texts: Vec<&str> = self.parts.iter().map(|index| self.text_of(*index)).collect();
+        let (all, last) = (texts.concat(), texts.last().copied().unwrap_or_default().to_owned());
         self.saw_complete = true;
         if self.parts.is_empty() {
             self.reasoning(message, number, out);
             if !text.is_empty() {
-                self.whole(number, message.role, &text, out);
+                self.send(number, message.role, &text, out);
             }
         } else if let Some(rest) = text.strip_prefix(&all) {
             self.add(number, message.role, rest, out);
@@ -121,11 +119,11 @@ impl Messages {
         }
     }
 
-    fn text_of(&self, place: usize) -> &str {
-        self.told.get(place).and_then(|message| message["content"].as_str()).unwrap_or_default()
+    fn text_of(&self, index: usize) -> &str {
+        self.sent.get(index).and_then(|message| message["content"].as_str()).unwrap_or_default()
     }
 
-    fn begin(
+    fn start(
         &mut self,
         number: i64,
         role: Role,
@@ -133,58 +131,58 @@ impl Messages {
         out: &mut Vec<Event>,
     ) -> String {
         let id = self.id(number);
-        // A tool speaks through results of calls, not in texts.
+        // Tools report through call results, not text messages.
         let role = if role == Role::Tool { Role::Assistant.as_str() } else { role.as_str() };
-        self.parts.push(self.told.len());
-        self.told.push(json!({"id": id, "role": role, "content": ""}));
+        self.parts.push(self.sent.len());
+        self.sent.push(json!({"id": id, "role": role, "content": ""}));
         self.open = Some(Open { id: id.clone(), message_id });
         out.push(Event::TextMessageStart { message_id: id.clone(), role });
         id
     }
 
-    fn say(&mut self, id: String, text: &str, out: &mut Vec<Event>) {
-        let told = self.parts.last().and_then(|place| self.told.get_mut(*place));
-        if let Some(Value::String(content)) = told.and_then(|message| message.get_mut("content")) {
+    fn append(&mut self, id: String, text: &str, out: &mut Vec<Event>) {
+        let sent = self.parts.last().and_then(|index| self.sent.get_mut(*index));
+        if let Some(Value::String(content)) = sent.and_then(|message| message.get_mut("content")) {
             content.push_str(text);
         }
         let mut rest = text;
         while !rest.is_empty() {
-            let (delta, behind) = rest.split_at(rest.floor_char_boundary(DELTA_BYTES_MAX));
+            let (delta, after) = rest.split_at(rest.floor_char_boundary(DELTA_BYTES_MAX));
             out.push(Event::TextMessageContent { message_id: id.clone(), delta: delta.to_owned() });
-            rest = behind;
+            rest = after;
         }
     }
 
-    fn whole(&mut self, number: i64, role: Role, text: &str, out: &mut Vec<Event>) {
-        let id = self.begin(number, role, None, out);
-        self.say(id, text, out);
+    fn send(&mut self, number: i64, role: Role, text: &str, out: &mut Vec<Event>) {
+        let id = self.start(number, role, None, out);
+        self.append(id, text, out);
         self.close(out);
     }
 
-    /// What deltas did not say of a message.
+    /// Sends the part of a message that deltas did not contain.
     fn add(&mut self, number: i64, role: Role, rest: &str, out: &mut Vec<Event>) {
         match self.open.as_ref().map(|open| open.id.clone()) {
             _ if rest.is_empty() => {}
-            Some(id) => self.say(id, rest, out),
-            None => self.whole(number, role, rest, out),
+            Some(id) => self.append(id, rest, out),
+            None => self.send(number, role, rest, out),
         }
         self.close(out);
     }
 
-    /// Puts the text in the place of the last part; the others are gone.
+    /// Replaces the last part by the text and removes the others.
     fn replace(&mut self, text: &str) {
         let mut parts = std::mem::take(&mut self.parts);
         let last = parts.pop();
-        if let Some(message) = last.and_then(|place| self.told.get_mut(place)) {
+        if let Some(message) = last.and_then(|index| self.sent.get_mut(index)) {
             message["content"] = text.into();
         }
-        let gone = parts.into_iter().chain(last.filter(|_| text.is_empty()));
-        for place in gone.collect::<Vec<_>>().into_iter().rev() {
-            self.told.remove(place);
+        let removed = parts.into_iter().chain(last.filter(|_| text.is_empty()));
+        for index in removed.collect::<Vec<_>>().into_iter().rev() {
+            self.sent.remove(index);
         }
     }
 
-    /// Thoughts come whole: a run's stream has no deltas of them.
+    /// Reasoning is sent whole: runs have no deltas of it.
     fn reasoning(&mut self, message: &Message, number: i64, out: &mut Vec<Event>) {
         let segments = message.segments.as_deref().unwrap_or_default().iter().enumerate();
         for (index, segment) in segments.filter(|(_, segment)| segment["type"] == "reasoning") {
@@ -206,7 +204,7 @@ impl Messages {
         }
     }
 
-    /// The content of an assistant's message is text; the rest goes beside it.
+    /// AG-UI messages are text; media are sent as a custom event.
     fn media(&self, message: &Message, number: i64, out: &mut Vec<Event>) {
         let elements = message.media().map(|element| {
             let mut shown = json!(element);

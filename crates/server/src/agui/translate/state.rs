@@ -1,6 +1,6 @@
-//! State that the host keeps for a runner, as part of the client's state: `/SCOPE/KEY`.
+//! State that the host stores for a runner, as part of the client's state: `/SCOPE/KEY`.
 //!
-//! Invariant: a patch fits the state that the client has: what it adds to exists, what it removes exists.
+//! Invariant: a patch applies to the state that the client has: its parents exist, and so does what it removes.
 
 use crate::agui::event::Event;
 use greenroom_protocol::payload::StateUpdated;
@@ -9,12 +9,12 @@ use serde_json::{Value, json};
 #[derive(Debug)]
 pub(super) struct ClientState {
     known: Value,
-    touched: bool,
+    changed: bool,
 }
 
 impl ClientState {
     pub(super) fn new(sent: Value) -> Self {
-        Self { known: sent, touched: false }
+        Self { known: sent, changed: false }
     }
 
     pub(super) fn update(&mut self, update: &StateUpdated, out: &mut Vec<Event>) {
@@ -36,7 +36,7 @@ impl ClientState {
         } else if fields.remove(&update.key).is_some() {
             delta.push(json!({"op": "remove", "path": path}));
         }
-        self.touched = true;
+        self.changed = true;
         if is_new {
             out.push(Event::StateSnapshot { snapshot: self.known.clone() });
         } else if !delta.is_empty() {
@@ -44,8 +44,8 @@ impl ClientState {
         }
     }
 
-    /// The whole, if this run has changed it.
+    /// The whole state, if this run changed it.
     pub(super) fn snapshot(&self) -> Option<Event> {
-        self.touched.then(|| Event::StateSnapshot { snapshot: self.known.clone() })
+        self.changed.then(|| Event::StateSnapshot { snapshot: self.known.clone() })
     }
 }

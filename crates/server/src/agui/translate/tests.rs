@@ -1,4 +1,4 @@
-//! What becomes of results, written by hand from the reference.
+//! Expected events, written by hand from the AG-UI reference.
 
 use super::*;
 use serde_json::value::RawValue;
@@ -79,7 +79,7 @@ fn a_run_of_deltas_is_one_message() {
 }
 
 #[test]
-fn a_complete_message_says_what_deltas_did_not() {
+fn a_complete_message_adds_what_deltas_lack() {
     let mut to = translator(Profile::One, json!([]));
     say(&mut to, 1, "ab");
     assert_eq!(complete(&mut to, 2, "abc"), [content("run_1.1", "c"), end("run_1.1")]);
@@ -88,7 +88,7 @@ fn a_complete_message_says_what_deltas_did_not() {
         [start("run_1.3"), content("run_1.3", "x"), end("run_1.3")]
     );
     assert_eq!(complete(&mut to, 4, ""), [Value::Null; 0]);
-    // Deltas that another result stood between are two messages for the client, and one for the runner.
+    // Deltas separated by another result are two messages for the client, but one for the runner.
     say(&mut to, 5, "one ");
     take(
         &mut to,
@@ -101,7 +101,7 @@ fn a_complete_message_says_what_deltas_did_not() {
 }
 
 #[test]
-fn a_complete_message_that_says_otherwise_stands() {
+fn a_complete_message_that_differs_replaces_its_deltas() {
     let before = json!([{"id": "u", "role": "user", "content": "hi"}]);
     let mut to = translator(Profile::One, before.clone());
     say(&mut to, 1, "a secr");
@@ -115,7 +115,7 @@ fn a_complete_message_that_says_otherwise_stands() {
 }
 
 #[test]
-fn a_new_attempt_takes_back_what_was_told() {
+fn a_new_attempt_takes_back_what_was_sent() {
     let mut to = translator(Profile::One, json!([{"id": "u", "role": "user", "content": "hi"}]));
     say(&mut to, 1, "first");
     assert_eq!(
@@ -133,9 +133,9 @@ fn a_new_attempt_takes_back_what_was_told() {
 fn a_call_has_its_arguments_its_result_and_its_card() {
     let mut to = translator(Profile::Legacy, json!([]));
     say(&mut to, 1, "let me see");
-    let asked = json!({"tool_call_id": "c1", "tool_name": "project_cli", "parameters": {"a": 1}});
+    let call = json!({"tool_call_id": "c1", "tool_name": "project_cli", "parameters": {"a": 1}});
     assert_eq!(
-        take(&mut to, 2, "tool.call.started", asked),
+        take(&mut to, 2, "tool.call.started", call),
         [
             end("run_1.1"),
             json!({"type": "TOOL_CALL_START", "toolCallId": "c1", "toolCallName": "project_cli",
@@ -152,7 +152,7 @@ fn a_call_has_its_arguments_its_result_and_its_card() {
     recorded["tool_agent_output"]["error"] = Value::Null;
     recorded["tool_agent_output"]["ui_hints"] = json!({"template": "event"});
     let data =
-        json!({"tool_call_id": "c1", "tool_name": "project_cli", "result": {"told": "otherwise"}});
+        json!({"tool_call_id": "c1", "tool_name": "project_cli", "result": {"other": "result"}});
     let done = record(3, "tool.call.completed", data);
     let metadata = json!({"tool_agent_output": output, "ui_schema": schema});
     assert_eq!(
@@ -169,13 +169,13 @@ fn a_call_has_its_arguments_its_result_and_its_card() {
 }
 
 #[test]
-fn a_call_of_the_runners_own_is_told_as_the_runner_tells_it() {
+fn a_call_of_the_runner_itself_is_sent_as_reported() {
     let earlier = json!([{"id": "x", "role": "assistant", "toolCalls": [{"id": "c1"}]}]);
     let mut to = translator(Profile::Legacy, earlier);
     let failed = json!({"tool_call_id": "c1", "tool_name": "f", "result": null, "error": "broken"});
     let output =
         json!({"tool_name": "f", "tool_call_id": "c1", "status": "failure", "error": "broken"});
-    // The client has another call of that id, and was not told of this one.
+    // The client has another call with this id and has not seen this one.
     assert_eq!(
         take(&mut to, 5, "tool.call.completed", failed),
         [
@@ -192,7 +192,7 @@ fn a_call_of_the_runners_own_is_told_as_the_runner_tells_it() {
 }
 
 #[test]
-fn state_is_patched_where_the_client_has_it() {
+fn the_clients_state_is_patched() {
     let mut to = translator(Profile::One, json!([]));
     let update = |to: &mut Translator, value: Value| {
         take(to, 1, "state.updated", json!({"scope": "actor", "key": "a/b~c", "value": value}))
@@ -211,7 +211,7 @@ fn state_is_patched_where_the_client_has_it() {
 }
 
 #[test]
-fn thoughts_and_pictures_come_beside_the_text() {
+fn reasoning_and_images_are_sent_beside_the_text() {
     let mut to = translator(Profile::One, json!([]));
     let message = json!({"role": "assistant", "content": [{"type": "text", "text": "a cat"},
         {"type": "image", "artifact_id": "art_1", "mime_type": "image/png"}],
@@ -262,24 +262,24 @@ fn a_run_ends_as_its_client_can_read_it() {
 }
 
 #[test]
-fn who_comes_back_is_told_anew_what_it_has_of_the_run() {
+fn a_client_that_reconnects_gets_the_run_again() {
     let user = json!({"id": "u", "role": "user", "content": "hi"});
     let half = text("run_1.1", "half");
     let thought = json!({"id": "run_1.9.0", "role": "reasoning", "content": "hm"});
     let mut to = translator(Profile::One, json!([user, half, thought]));
-    assert_eq!(json!(to.reset()), snapshot(json!([user])));
+    assert_eq!(json!(to.take_back()), snapshot(json!([user])));
     let message = json!({"role": "assistant", "content": "",
         "segments": [{"type": "reasoning", "text": "hm"}]});
-    // Thoughts stay with the client whatever a snapshot says: they are not told twice.
+    // Clients keep reasoning through a snapshot: it is not sent twice.
     assert_eq!(
         take(&mut to, 9, "message.completed", json!({"message": message})),
         [Value::Null; 0]
     );
-    assert_eq!(translator(Profile::One, json!([user])).reset(), None);
+    assert_eq!(translator(Profile::One, json!([user])).take_back(), None);
 }
 
 #[test]
-fn what_has_no_event_of_its_own_is_custom() {
+fn results_without_an_agui_event_are_custom() {
     let mut to = translator(Profile::One, json!([]));
     let made = json!({"artifact_id": "art_1", "name": "a.txt", "size_bytes": 3});
     assert_eq!(
@@ -291,7 +291,7 @@ fn what_has_no_event_of_its_own_is_custom() {
         take(&mut to, 2, "my.own", json!({"a": 1})),
         [json!({"type": "CUSTOM", "name": "my.own", "value": {"a": 1}})]
     );
-    assert!(!to.asked);
+    assert!(!to.action_requested);
     take(&mut to, 3, "action.requested", json!({"action": "message.send"}));
-    assert!(to.asked);
+    assert!(to.action_requested);
 }

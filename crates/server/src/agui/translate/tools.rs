@@ -1,7 +1,7 @@
-//! Calls of tools: what was asked, what came of it, and the card that shows it.
+//! Tool calls: arguments, result and card.
 //!
-//! Invariant: no id of a call is used twice in what a client has; a result has the complete JSON text as its
-//! content, and what people see of it only in its metadata and in the activity beside it.
+//! Invariant: a call id is unique among the client's messages; a result's content is the complete JSON text, and
+//! what is meant for the user is only in its metadata and activity.
 
 use super::messages::Messages;
 use crate::agui::card;
@@ -12,10 +12,10 @@ use std::collections::{HashMap, HashSet};
 
 #[derive(Debug)]
 pub(super) struct Calls {
-    /// By the runner's id: the client's.
+    /// The client's id by the runner's id.
     by_id: HashMap<String, String>,
     used: HashSet<String>,
-    settled: HashSet<String>,
+    completed: HashSet<String>,
 }
 
 impl Calls {
@@ -26,7 +26,7 @@ impl Calls {
             .filter(|message| !message["id"].as_str().unwrap_or_default().starts_with(&prefix));
         let calls = earlier.filter_map(|message| message["toolCalls"].as_array()).flatten();
         let used = calls.filter_map(|call| call["id"].as_str().map(str::to_owned)).collect();
-        Self { by_id: HashMap::new(), used, settled: HashSet::new() }
+        Self { by_id: HashMap::new(), used, completed: HashSet::new() }
     }
 
     pub(super) fn client_id(&self, tool_call_id: &str) -> Option<String> {
@@ -40,13 +40,13 @@ impl Calls {
         messages: &mut Messages,
         out: &mut Vec<Event>,
     ) {
-        let id = self.enter(&call.tool_call_id, number);
+        let id = self.new_id(&call.tool_call_id, number);
         let arguments = match &call.parameters {
             Value::Null => "{}".to_owned(),
             parameters => parameters.to_string(),
         };
         let parent_message_id = messages.id(number);
-        messages.tell(json!({"id": parent_message_id, "role": "assistant", "toolCalls": [
+        messages.push(json!({"id": parent_message_id, "role": "assistant", "toolCalls": [
             {"id": id, "type": "function",
                 "function": {"name": call.tool_name, "arguments": arguments}}]}));
         let tool_call_name = call.tool_name.clone();
@@ -66,7 +66,7 @@ impl Calls {
         messages: &mut Messages,
         out: &mut Vec<Event>,
     ) {
-        let metadata = card::metadata(recorded.unwrap_or_else(|| told(call)));
+        let metadata = card::metadata(recorded.unwrap_or_else(|| from_runner(call)));
         let output = &metadata["tool_agent_output"];
         if !self.by_id.contains_key(&call.tool_call_id) {
             let parameters = output["tool_call_args"].clone();
@@ -75,13 +75,13 @@ impl Calls {
             self.started(&started, number, messages, out);
         }
         let Some(tool_call_id) = self.client_id(&call.tool_call_id) else { return };
-        // A second end of one call says nothing new.
-        if !self.settled.insert(tool_call_id.clone()) {
+        // A second result of one call is ignored.
+        if !self.completed.insert(tool_call_id.clone()) {
             return;
         }
         let message_id = format!("{}.result", messages.id(number));
         let content = card::content(output);
-        messages.tell(json!({"id": message_id, "role": "tool", "toolCallId": tool_call_id,
+        messages.push(json!({"id": message_id, "role": "tool", "toolCallId": tool_call_id,
             "content": content, "metadata": metadata}));
         let activity = card::activity(&tool_call_id, &metadata);
         let role = "tool";
@@ -89,8 +89,8 @@ impl Calls {
         out.extend(activity);
     }
 
-    /// An id for the client that it does not have yet.
-    fn enter(&mut self, tool_call_id: &str, number: i64) -> String {
+    /// An id that the client does not use yet.
+    fn new_id(&mut self, tool_call_id: &str, number: i64) -> String {
         let id = match self.used.contains(tool_call_id) {
             true => format!("{tool_call_id}.{number}"),
             false => tool_call_id.to_owned(),
@@ -101,8 +101,8 @@ impl Calls {
     }
 }
 
-/// A call that the runner carried out itself, as it tells of it.
-fn told(call: &ToolCallCompleted) -> Value {
+/// A call that the runner executed itself, as it reports it.
+fn from_runner(call: &ToolCallCompleted) -> Value {
     let status = if call.error.is_null() { "success" } else { "failure" };
     json!({"tool_agent_output": {"tool_name": call.tool_name, "tool_call_id": call.tool_call_id,
         "status": status, "result": call.result, "error": call.error}})

@@ -1,4 +1,4 @@
-//! Text as schemas read it.
+//! Interpretation of typed text by schemas.
 
 use super::*;
 use crate::commands::line;
@@ -55,7 +55,7 @@ fn text_is_read_as_its_schema_says() {
 }
 
 #[test]
-fn a_reference_to_itself_is_left_alone() {
+fn a_recursive_reference_is_ignored() {
     let schema = Schema(json!({"properties": {"v": {"$ref": "#/properties/v"}}}));
     let words = line::words("v=1");
     assert_eq!(schema.read(&["v"], &words[0].given), json!(1));
@@ -77,8 +77,8 @@ fn free_text_is_for_the_one_required_field_or_the_first_that_takes_text() {
 }
 
 #[test]
-fn a_contract_in_words_is_a_schema() {
-    let schema = Schema::of_contract(&json!({
+fn an_informal_contract_is_a_schema() {
+    let schema = Schema::from_contract(&json!({
         "mode": "string enum(day|range|event)",
         "limit": "integer 1 to 100, optional, default 20",
         "with": "array of 1 to 50 strings: actor ids",
@@ -99,12 +99,12 @@ fn a_contract_in_words_is_a_schema() {
     assert_eq!(read("date", "2026-01-02"), json!("2026-01-02"));
 }
 
-/// `calendar.create` and `calendar.share`, as the host tells them.
+/// `calendar.create` and `calendar.share`, as the host describes them.
 #[test]
-fn free_text_before_what_has_a_form_before_what_leans_on_another_field() {
+fn free_text_then_formats_then_dependent_fields() {
     let required = |contract: Value, given: Value| {
         let given = given.as_object().cloned().unwrap_or_default();
-        let schema = Schema::of_contract(&contract);
+        let schema = Schema::from_contract(&contract);
         let names = schema.missing(&given).into_iter().map(str::to_owned);
         (names.collect::<Vec<_>>(), schema.open_field(&given).map(|field| field.name.to_owned()))
     };
@@ -126,14 +126,14 @@ fn free_text_before_what_has_a_form_before_what_leans_on_another_field() {
     });
     let expected = (names(&["event_id", "with"]), Some("event_id".to_owned()));
     assert_eq!(required(share, json!({})), expected);
-    // A schema says its order itself.
+    // A schema has an order of its own.
     let sum = json!({"type": "object", "required": ["b", "a"],
         "properties": {"a": {"type": "string"}, "b": {"type": "string"}}});
     assert_eq!(required(sum, json!({})), (names(&["b", "a"]), Some("b".to_owned())));
 }
 
 #[test]
-fn a_schema_of_texts_alone_is_no_contract_in_words() {
+fn a_schema_of_strings_is_not_informal() {
     for schema in [
         json!({"type": "object"}),
         json!({"type": "object", "description": "string of pearls"}),
@@ -141,10 +141,10 @@ fn a_schema_of_texts_alone_is_no_contract_in_words() {
         json!({"$ref": "#/$defs/Input"}),
         json!({"title": "Anything"}),
     ] {
-        assert_eq!(Schema::of_contract(&schema), Schema(schema));
+        assert_eq!(Schema::from_contract(&schema), Schema(schema));
     }
     let fields = |contract: Value| {
-        let schema = Schema::of_contract(&contract);
+        let schema = Schema::from_contract(&contract);
         schema.fields().iter().map(|field| field.name.to_owned()).collect::<Vec<_>>()
     };
     assert_eq!(fields(json!({"type": "string enum(a|b)"})), ["type"]);

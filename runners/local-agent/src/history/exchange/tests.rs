@@ -1,4 +1,4 @@
-//! Items of every kind, whole and broken, as messages.
+//! Items of every kind, complete and incomplete, as messages.
 
 use super::*;
 use greenroom_sdk::json;
@@ -51,11 +51,11 @@ fn read(items: Vec<TranscriptItem>) -> Vec<Vec<String>> {
 }
 
 #[test]
-fn a_run_comes_back_as_its_model_saw_it() {
+fn a_run_is_restored_as_its_model_saw_it() {
     let items = vec![
         user(1, "r1", "hi"),
         says(2, "r1", "Let me see."),
-        // Side by side, the second was done first.
+        // Concurrent; the second finished first.
         tool(3, "r1", "b"),
         tool(4, "r1", "a"),
         tool(5, "r1", "c"),
@@ -70,7 +70,7 @@ fn a_run_comes_back_as_its_model_saw_it() {
 }
 
 #[test]
-fn without_rounds_every_call_stands_alone() {
+fn without_rounds_every_call_is_its_own_round() {
     let items = vec![
         user(1, "r1", "hi"),
         says(2, "r1", "Let me see."),
@@ -88,7 +88,7 @@ fn without_rounds_every_call_stands_alone() {
 }
 
 #[test]
-fn a_call_has_one_result_and_odd_items_are_left_out() {
+fn a_call_has_one_result_and_incomplete_items_are_omitted() {
     let nameless = item(3, "tool", "r1", "result of nobody", json!({"tool_call_id": "x"}));
     let items = vec![
         says(0, "r0", "the end of something that is not here"),
@@ -104,7 +104,7 @@ fn a_call_has_one_result_and_odd_items_are_left_out() {
 }
 
 #[test]
-fn runs_side_by_side_are_told_one_after_the_other() {
+fn concurrent_runs_are_listed_one_after_the_other() {
     let items = vec![
         user(1, "r1", "one"),
         user(2, "r2", "two"),
@@ -119,7 +119,7 @@ fn runs_side_by_side_are_told_one_after_the_other() {
 }
 
 #[test]
-fn a_message_that_joined_a_run_stands_in_it_and_between_no_call_and_its_result() {
+fn a_message_that_joined_a_run_never_separates_a_call_from_its_result() {
     let items = vec![
         user(1, "r1", "one"),
         tool(2, "r1", "a"),
@@ -132,10 +132,10 @@ fn a_message_that_joined_a_run_stands_in_it_and_between_no_call_and_its_result()
 }
 
 #[test]
-fn a_message_that_joined_a_run_stands_where_its_model_was_told_it() {
+fn a_message_that_joined_a_run_is_where_its_model_saw_it() {
     let mut joined = user(3, "r1", "and this");
     joined.event_id = Some("e2".to_owned());
-    let told = json!({"rounds": [["a"], ["b"]], "steered": {"e2": 1}});
+    let metadata = json!({"rounds": [["a"], ["b"]], "steered": {"e2": 1}});
     let items = vec![
         user(1, "r1", "one"),
         says(2, "r1", "Let me see."),
@@ -143,14 +143,14 @@ fn a_message_that_joined_a_run_stands_where_its_model_was_told_it() {
         tool(4, "r1", "a"),
         says(5, "r1", "Aha."),
         tool(6, "r1", "b"),
-        item(7, "assistant", "r1", "both", told),
+        item(7, "assistant", "r1", "both", metadata),
     ];
     let expected = ["u:one", "a:Let me see.[a]", "t:a", "u:and this", "a:Aha.[b]", "t:b", "a:both"];
     assert_eq!(read(items), [expected]);
 }
 
 #[test]
-fn a_message_that_came_during_an_answer_stands_behind_it() {
+fn a_message_during_an_answer_follows_it() {
     let joined = |seq, text: &str, event: &str| TranscriptItem {
         event_id: Some(event.to_owned()),
         ..user(seq, "r1", text)
@@ -171,7 +171,7 @@ fn a_message_that_came_during_an_answer_stands_behind_it() {
     let end = ["u:three", "a:Let me see.[b]", "t:b", "a:to both"];
     let whole = [[begin.as_slice(), &end].concat()];
     assert_eq!(read(items.clone()), whole);
-    // Pages have calls of the run before what joined it.
+    // Pages list calls of the run before messages that joined it.
     let mut paged = items.clone();
     let call = paged.remove(6);
     paged.insert(2, call);
@@ -184,7 +184,7 @@ fn a_message_that_came_during_an_answer_stands_behind_it() {
 }
 
 #[test]
-fn an_id_that_comes_again_in_a_later_run_is_told_apart() {
+fn duplicate_ids_of_later_runs_are_made_unique() {
     let items =
         vec![user(1, "r1", "one"), tool(2, "r1", "a"), user(3, "r2", "two"), tool(4, "r2", "a")];
     let unanswered = "a:(This was not answered.)";
@@ -194,7 +194,7 @@ fn an_id_that_comes_again_in_a_later_run_is_told_apart() {
 }
 
 #[test]
-fn reasoning_goes_back_and_calls_without_a_result_do_not() {
+fn reasoning_is_restored_and_calls_without_a_result_are_not() {
     let mut said = says(2, "r1", "Hm.");
     said.segments = vec![
         json!({"type": "reasoning", "text": "thinking", "data": {"wire": "anthropic"}}),
@@ -209,12 +209,12 @@ fn reasoning_goes_back_and_calls_without_a_result_do_not() {
 }
 
 #[test]
-fn a_round_of_many_thousand_calls_is_read_in_one_go() {
+fn a_round_of_thousands_of_calls_is_restored() {
     let ids: Vec<String> = (0..20_000).map(|n| format!("c{n}")).collect();
     let mut items = vec![user(1, "r1", "go")];
     items.extend(ids.iter().enumerate().map(|(n, id)| tool(n as i64 + 2, "r1", id)));
     items.push(ends(30_000, "r1", "done", json!([ids])));
-    let told = read(items);
+    let messages = read(items);
     // The event, the calls in one message, their results, the answer.
-    assert_eq!(told[0].len(), 20_003);
+    assert_eq!(messages[0].len(), 20_003);
 }

@@ -20,7 +20,7 @@ ActionStatus = Literal["done", "queued", "unknown"]
 
 
 class ActionOutcome(Omits, Wire):
-    """The answer to `platform.request_action`."""
+    """The result of `platform.request_action`."""
 
     _omitted: ClassVar[frozenset[str]] = frozenset(["approval_id", "delivery_id", "result"])
     action: StrictStr
@@ -28,7 +28,7 @@ class ActionOutcome(Omits, Wire):
     approval_id: StrictStr | None = None
     delivery_id: StrictStr | None = None
     result: dict[str, Any] | None = None
-    """What the platform answered, if anything."""
+    """The platform's response, if any."""
 
 
 class ActionRequested(Checked, Omits, Wire):
@@ -46,7 +46,7 @@ class ActorContext(Open):
 
 
 class AdapterContext(Wire):
-    """What the entrance knew beyond the event; not for long-term use by runners."""
+    """Additional data of the adapter; not for long-term use by runners."""
 
     extra: dict[str, Any] = Field(default_factory=dict)
     name: StrictStr | None = None
@@ -56,7 +56,7 @@ ErrorCode = Literal["unauthorized", "not_found", "deadline_exceeded", "payload_t
 
 
 class AgentAPIError(Wire):
-    """The body of every refusal."""
+    """The body of every error."""
 
     code: ErrorCode
     message: StrictStr
@@ -65,7 +65,7 @@ class AgentAPIError(Wire):
 
 
 class RawEventRef(Omits, Open):
-    """Where the platform's original payload is kept; never the payload itself."""
+    """A reference to the platform's original payload, never the payload itself."""
 
     _omitted: ClassVar[frozenset[str]] = frozenset(["artifact_id", "mime_type", "size_bytes"])
     ref_id: StrictStr
@@ -85,7 +85,7 @@ class AgentEventContext(Open):
 
 
 class ArtifactRef(Omits, Open):
-    """A reference to an artifact, with what a reader needs to decide whether to fetch it."""
+    """A reference to an artifact, with enough metadata to decide whether to fetch it."""
 
     _omitted: ClassVar[frozenset[str]] = frozenset(["metadata", "mime_type", "name", "sha256", "size_bytes"])
     artifact_id: StrictStr
@@ -97,7 +97,7 @@ class ArtifactRef(Omits, Open):
 
 
 class MediaElement(Omits, Open):
-    """Media by artifact, address or value. At least one of the three is needed; a reader takes the first that is there, in this order. Bytes given by value need their `mime_type`."""
+    """Media as artifact, URL or inline bytes. At least one is required; readers use the first present one, in this order. Inline bytes need a `mime_type`."""
 
     _omitted: ClassVar[frozenset[str]] = frozenset(["artifact_id", "data_base64", "mime_type", "name", "url"])
     artifact_id: StrictStr | None = None
@@ -206,7 +206,7 @@ class ModelResource(Omits, Open):
 
 
 class StorageResource(Wire):
-    """Which storage areas this run may use."""
+    """The storage areas that this run may use."""
 
     binding: StrictBool = False
     plugin: StrictBool = False
@@ -246,7 +246,7 @@ class AgentRunState(Open):
 
 
 class StaticContextRef(Omits, Open):
-    """A static part of the context by version, so that provider caches can hit (seed 003 §6)."""
+    """A static part of the context by version, for provider caches (seed 003 §6)."""
 
     _omitted: ClassVar[frozenset[str]] = frozenset(["version"])
     hash: StrictStr
@@ -371,16 +371,16 @@ class AgentRunResult(Omits, Open):
     run_id: StrictStr
     type: StrictStr
     created_at: StrictStr | None = None
-    """Our addition, to readers only: when the host took the result in, RFC 3339 with milliseconds."""
+    """Our addition, to readers only: when the host received the result, RFC 3339 with milliseconds."""
     data: dict[str, Any] = Field(default_factory=dict)
     runner_sequence: Whole | None = None
-    """The runner's own `sequence`, once the host has numbered the result."""
+    """The runner's own `sequence`."""
     sequence: Whole | None = Field(default=None, ge=0)
-    """From a runner: its own count. To a reader: the host's number, increasing, gaps allowed."""
+    """From a runner: its own counter. To a reader: the host's sequence number, increasing with gaps."""
     timestamp: Whole | None = None
     """Unix seconds."""
     usage: dict[str, Any] | None = None
-    """Beside `run.completed`: tokens and cost, as far as known."""
+    """With `run.completed`: tokens and cost, as far as known."""
 
 
 class AgentRunnerCapabilities(Open):
@@ -392,13 +392,13 @@ class AgentRunnerCapabilities(Open):
     self_managed_context: StrictBool = True
     stateful_session: StrictBool = False
     steering: StrictBool = False
-    """Beyond v1: the runner pulls messages that arrive while it runs."""
+    """Beyond v1: the runner pulls messages that arrive during a run."""
     streaming: StrictBool = False
     tool_calling: StrictBool = False
 
 
 class AgentRunnerContextPolicy(Open):
-    """Informs, never widens or narrows a grant. Fields of older manifests (`ownership`, `bootstrap`, `max_inline_*`) land in `extra` and are warned about."""
+    """Informational: it never changes a grant. Fields of older manifests (`ownership`, `bootstrap`, `max_inline_*`) are in `extra` and cause a warning."""
 
     owns_compaction: StrictBool = True
     supports_artifact_pull: StrictBool = True
@@ -423,7 +423,7 @@ StorageArea = Literal["plugin", "workspace", "binding"]
 
 
 class AgentRunnerPermissions(Open):
-    """The most a runner may ask for. An operation we do not know is refused; a field we do not know is kept, warned about and grants nothing."""
+    """The most that a runner may be granted. An unknown operation is rejected; an unknown field is preserved, causes a warning and grants nothing."""
 
     artifacts: list[ArtifactPermission] = Field(default_factory=list)
     events: list[EventPermission] = Field(default_factory=list)
@@ -449,7 +449,7 @@ class DynamicFormItemSchema(Omits, Open):
     label: I18nObject
     name: StrictStr
     type: StrictStr
-    """`string`, `text`, `integer`, `float`, `boolean`, `select`, `array[string]`, `model-selector`, `knowledge-base-selector`, `prompt-editor`, …; an unknown type is shown as text."""
+    """`string`, `text`, `integer`, `float`, `boolean`, `select`, `array[string]`, `model-selector`, `knowledge-base-selector`, `prompt-editor`, …; an unknown type is rendered as text."""
     default: Any = None
     description: I18nObject | None = None
     options: list[FormOption] | None = None
@@ -457,7 +457,7 @@ class DynamicFormItemSchema(Omits, Open):
 
 
 class AgentRunnerManifest(Checked, Open):
-    """One runner. `capabilities`, `permissions` and `context` that are absent are all defaults: no permission."""
+    """One runner. Missing `capabilities`, `permissions` and `context` are defaults: no permissions."""
 
     id: RunnerId
     label: I18nObject
@@ -475,7 +475,7 @@ OutcomeStatus = Literal["done", "failed", "unknown", "queued"]
 
 
 class ApprovalOutcome(Omits, Wire):
-    """What became of an action that was allowed."""
+    """The outcome of an allowed action."""
 
     _omitted: ClassVar[frozenset[str]] = frozenset(["delivery_id", "error"])
     status: OutcomeStatus
@@ -493,32 +493,32 @@ class SubjectField(Omits, Wire):
     name: StrictStr
     value: StrictStr
     before: StrictStr | None = None
-    """The present value, where the call would overwrite one."""
+    """The current value, if the call would overwrite one."""
 
 
 class SubjectRecord(Omits, Wire):
-    """A record that a call names."""
+    """A record that a call refers to."""
 
     _omitted: ClassVar[frozenset[str]] = frozenset(["detail", "end_at", "start_at", "title"])
     id: StrictStr
     detail: StrictStr | None = None
     end_at: StrictStr | None = None
     start_at: StrictStr | None = None
-    """RFC 3339 with the record's own offset, as is the end."""
+    """RFC 3339 with the record's own offset, like `end_at`."""
     title: StrictStr | None = None
-    """Absent when the actor has no such record."""
+    """Missing if the actor has no such record."""
 
 
 class ApprovalSubject(Omits, Wire):
-    """What a call would change or hand over, as the host looked it up when it asked: with the reach of the actor of the run and nothing more."""
+    """What a call would change or send, looked up by the host when it asked for approval, with the permissions of the run's actor."""
 
     _omitted: ClassVar[frozenset[str]] = frozenset(["fields", "left_out", "records"])
     fields: list[SubjectField] = Field(default_factory=list)
     """The other inputs, each as one line of text."""
     left_out: Whole | None = Field(default=None, ge=0)
-    """How many records and inputs are left out because there are too many."""
+    """The number of omitted records and inputs."""
     records: list[SubjectRecord] = Field(default_factory=list)
-    """The records that the call names."""
+    """The records that the call refers to."""
 
 
 class ApprovalView(Omits, Wire):
@@ -532,32 +532,32 @@ class ApprovalView(Omits, Wire):
     """RFC 3339, as are the next two."""
     expires_at: StrictStr
     nonce: StrictStr
-    """To be sent back with the answer."""
+    """To be sent back with the decision."""
     run_id: StrictStr
     runner_id: StrictStr
     status: ApprovalStatus
     actor: ActorContext | None = None
-    """On whose behalf the run is."""
+    """The actor that the run acts for."""
     answered_at: StrictStr | None = None
     answered_by: StrictStr | None = None
     conversation_id: StrictStr | None = None
     outcome: ApprovalOutcome | None = None
     payload: dict[str, Any] = Field(default_factory=dict)
     subject: ApprovalSubject | None = None
-    """What would be changed, as people call it. Absent for actions and in approvals of earlier versions."""
+    """What would be changed, in readable form. Missing for actions and in approvals of earlier versions."""
     target: dict[str, Any] = Field(default_factory=dict)
 
 
 class ArtifactCreateParams(Checked, Omits, Wire):
-    """The parameters of `artifacts.create`; the answer is an [`ArtifactView`]."""
+    """The parameters of `artifacts.create`; the result is an [`ArtifactView`]."""
 
     _omitted: ClassVar[frozenset[str]] = frozenset(["expires_in_s", "metadata", "mime_type", "name"])
     content_base64: StrictStr
     expires_in_s: Whole | None = Field(default=None, ge=1)
-    """From 1 on; kept when absent."""
+    """At least 1; default: it does not expire."""
     metadata: dict[str, Any] | None = None
     mime_type: StrictStr | None = None
-    """Compared with the bytes; found out from them when absent."""
+    """Checked against the content; default: detected."""
     name: StrictStr | None = None
     """A file name: no path, no control characters, at most 255 bytes."""
 
@@ -580,11 +580,11 @@ class ArtifactIdParams(Checked, Wire):
 
 
 class ArtifactRange(Wire):
-    """The answer to `artifacts.read_range`."""
+    """The result of `artifacts.read_range`."""
 
     data_base64: StrictStr
     eof: StrictBool
-    """Nothing comes after this range."""
+    """The range reaches the end."""
     length: Whole = Field(ge=0)
     """Bytes in this range."""
     offset: Whole = Field(ge=0)
@@ -593,7 +593,7 @@ class ArtifactRange(Wire):
 
 
 class ArtifactStreamEnd(Wire):
-    """The answer to `artifacts.open_stream`, after its items."""
+    """The result of `artifacts.open_stream`, after its items."""
 
     sha256: StrictStr
     size_bytes: Whole = Field(ge=0)
@@ -608,7 +608,7 @@ class ArtifactStreamItem(Wire):
 
 
 class ArtifactView(Wire):
-    """What is known about an artifact: the answer to `artifacts.metadata` and `artifacts.create`."""
+    """An artifact: the result of `artifacts.metadata` and `artifacts.create`."""
 
     artifact_id: StrictStr
     created_at: StrictStr
@@ -620,14 +620,14 @@ class ArtifactView(Wire):
     agent: StrictStr | None = None
     conversation_id: StrictStr | None = None
     expires_at: StrictStr | None = None
-    """RFC 3339; null when it is kept."""
+    """RFC 3339; null if it does not expire."""
     metadata: dict[str, Any] = Field(default_factory=dict)
     name: StrictStr | None = None
     run_id: StrictStr | None = None
 
 
 class AuditView(Omits, Wire):
-    """One call: who, what, how it ended, how much, when."""
+    """One call: caller, method, outcome, size, time."""
 
     _omitted: ClassVar[frozenset[str]] = frozenset(["authority"])
     at: StrictStr
@@ -638,7 +638,7 @@ class AuditView(Omits, Wire):
     """`ok`, or the error code."""
     duration_us: Whole
     method: StrictStr
-    """As it was asked for; it need not exist."""
+    """As requested; it need not exist."""
     plugin: StrictStr
     """`author/name`."""
     runner: StrictStr
@@ -646,11 +646,11 @@ class AuditView(Omits, Wire):
     agent: StrictStr | None = None
     attempt: Whole | None = None
     authority: StrictStr | None = None
-    """On whose word a tool was called: `agent` or `user`."""
+    """Who decided on a tool call: `agent` or `user`."""
     resource: StrictStr | None = None
     """Such as a model, a tool, an artifact or a key."""
     run_id: StrictStr | None = None
-    """The run, or what a call without a live run claimed to be; null when it named none."""
+    """The run, or the run id that a call without a live run claimed; null if it had none."""
     scope: StrictStr | None = None
 
 
@@ -661,22 +661,22 @@ class CallToolParams(Omits, NullIsAbsent, Wire):
     _nulls: ClassVar[frozenset[str]] = frozenset(["parameters"])
     tool_call_id: StrictStr
     tool_name: StrictStr
-    """As the plugin named it."""
+    """The plugin's name of the tool."""
     deadline_ms: Whole | None = Field(default=None, ge=0)
-    """Milliseconds that are left; then the host gives the call up."""
+    """Milliseconds until the host cancels the call."""
     parameters: dict[str, Any] = Field(default_factory=dict)
     run_id: StrictStr | None = None
-    """The run on whose behalf it is called, for the record: it opens nothing."""
+    """The run that the call is made for; for the record, it grants nothing."""
 
 
 class CallToolResult(ToolAnswer, Omits, Wire):
-    """The answer to `call_tool`. A call that the plugin does not take at all is answered by a JSON-RPC error."""
+    """The result of `call_tool`. A call that the plugin rejects is a JSON-RPC error."""
 
     _omitted: ClassVar[frozenset[str]] = frozenset(["content", "error"])
     content: StrictStr | None = None
-    """The result as text, for the model; the JSON text of `result` where absent."""
+    """The result as text, for the model; default: the JSON text of `result`."""
     error: Any = None
-    """What the tool says went wrong, usually `{code, message}`."""
+    """The tool's error, usually `{code, message}`."""
     result: Any = None
 
 
@@ -689,7 +689,7 @@ MessageContent = Union[StrictStr, list[ContentElement]]
 
 
 class ModelToolCall(Omits, Wire):
-    """A call that a model asked for."""
+    """A tool call of a model."""
 
     _omitted: ClassVar[frozenset[str]] = frozenset(["args_error", "args_text"])
     id: StrictStr
@@ -697,7 +697,7 @@ class ModelToolCall(Omits, Wire):
     args: Any = None
     args_error: StrictStr | None = None
     args_text: StrictStr | None = None
-    """What the model wrote where it is no JSON; `args` is null then, and the call must not be executed."""
+    """The model's text if it is not JSON; then `args` is null and the call must not be executed."""
 
 
 Role = Literal["system", "user", "assistant", "tool"]
@@ -709,12 +709,12 @@ class ModelMessage(Omits, Wire):
     _omitted: ClassVar[frozenset[str]] = frozenset(["name", "segments", "tool_call_id", "tool_calls"])
     role: Role
     content: MessageContent | None = None
-    """Null or absent for a message of tool calls alone."""
+    """Null or missing for a message with tool calls only."""
     name: StrictStr | None = None
     segments: list[dict[str, Any]] | None = None
-    """Of `assistant` messages: the segments of an earlier answer as they came, for providers that want their reasoning back."""
+    """For `assistant` messages: the unchanged segments of an earlier response, for providers that need their reasoning back."""
     tool_call_id: StrictStr | None = None
-    """Of `tool` messages: the call that is answered."""
+    """For `tool` messages: the call that is answered."""
     tool_calls: list[ModelToolCall] | None = None
 
 
@@ -728,17 +728,17 @@ class CountTokensParams(Checked, Omits, Wire):
 
 
 class Deleted(Wire):
-    """The answer to `state.delete` and `storage.delete`."""
+    """The result of `state.delete` and `storage.delete`."""
 
     deleted: StrictBool
-    """False when there was nothing."""
+    """False if the key was missing."""
 
 
 Direction = Literal["backward", "forward"]
 
 
 class EmbedResult(Wire):
-    """The answer to `models.embed`: one vector per input, in their order."""
+    """The result of `models.embed`: one vector per input, in input order."""
 
     vectors: list[list[Number]]
 
@@ -747,14 +747,14 @@ class EventAnswer(Omits, Wire):
     _omitted: ClassVar[frozenset[str]] = frozenset(["warnings"])
     event_id: StrictStr
     status: StrictStr
-    """`queued`, `running`, `steered`, `unbound`; later also the run's end."""
+    """`queued`, `running`, `steered`, `unbound`; for a duplicate also the final status of the run."""
     run_id: StrictStr | None = None
     warnings: list[StrictStr] = Field(default_factory=list)
-    """What the sender should know although the event was taken; absent when there is nothing."""
+    """Warnings about the accepted event; missing if there are none."""
 
 
 class EventDelivery(Closed):
-    """Where the answer goes: the name of a configured surface, never an address."""
+    """Where replies are delivered: the name of a configured surface, never an address."""
 
     surface: StrictStr
 
@@ -766,7 +766,7 @@ class EventGetParams(Checked, Wire):
 
 
 class EventView(Omits, Wire):
-    """One entry of the event log, as `events.get` and `GET /v1/events/{id}` show it."""
+    """One entry of the event log, as in `events.get` and `GET /v1/events/{id}`."""
 
     _omitted: ClassVar[frozenset[str]] = frozenset(["raw_ref", "warnings"])
     created_at: StrictStr
@@ -774,24 +774,24 @@ class EventView(Omits, Wire):
     event_id: StrictStr
     event_type: StrictStr
     seq: Whole
-    """The place in the whole log."""
+    """Position in the whole log."""
     source: StrictStr
     conversation_id: StrictStr | None = None
     conversation_seq: Whole | None = None
-    """The place among the events of its conversation."""
+    """Position among the events of its conversation."""
     event: Any = None
-    """The event as it was handed in, or the host's own fact."""
+    """The event as submitted, or the host's own event."""
     raw_ref: RawEventRef | None = None
-    """Where the event's `data` is kept when it was too large to stay in place."""
+    """Where the event's `data` is stored if it was too large to be inline."""
     run_id: StrictStr | None = None
     trigger: Any = None
-    """The entrance; null for the host's own facts (`source` = `host`)."""
+    """The trigger source; null for events of the host itself (`source` = `host`)."""
     warnings: list[StrictStr] = Field(default_factory=list)
-    """What its sender was warned of; absent when there was nothing."""
+    """Warnings to its sender; missing if there were none."""
 
 
 class EventPage(Wire):
-    """The answer to `events.page`."""
+    """The result of `events.page`."""
 
     has_more: StrictBool
     items: list[EventView]
@@ -806,11 +806,11 @@ class EventPageParams(Checked, Omits, NullIsAbsent, Wire):
     _nulls: ClassVar[frozenset[str]] = frozenset(["limit"])
     before_cursor: StrictStr | None = None
     conversation_id: StrictStr | None = None
-    """The run's own conversation when absent, unless the grant says more."""
+    """Default: the run's own conversation, unless the grant allows more."""
     event_types: list[StrictStr] | None = None
-    """All types when empty."""
+    """All types if empty."""
     limit: Whole = Field(default=50, ge=1)
-    """From 1 on; more than 200 is taken as 200."""
+    """At least 1, capped at 200."""
 
 
 class Highlight(Wire):
@@ -827,7 +827,7 @@ TranscriptRole = Literal["user", "assistant", "tool", "system", "event"]
 
 
 class HistoryFilters(Checked, Omits, Wire):
-    """What a hit must be; an empty list takes everything."""
+    """Filters of a search; an empty list matches everything."""
 
     _omitted: ClassVar[frozenset[str]] = frozenset(["actor_id", "after", "before", "conversation_id", "event_types", "roles", "thread_id"])
     actor_id: StrictStr | None = None
@@ -836,7 +836,7 @@ class HistoryFilters(Checked, Omits, Wire):
     before: Moment | None = None
     """Before this time."""
     conversation_id: StrictStr | None = None
-    """The run's own conversation when absent, unless the grant says more."""
+    """Default: the run's own conversation, unless the grant allows more."""
     event_types: list[StrictStr] | None = None
     roles: list[TranscriptRole] | None = None
     thread_id: StrictStr | None = None
@@ -850,11 +850,11 @@ class TranscriptItem(Omits, Wire):
     item_id: StrictStr
     role: TranscriptRole
     seq: Whole
-    """Position in the conversation; the order of the view."""
+    """Position in the conversation."""
     actor: ActorContext | None = None
     artifacts: list[ArtifactRef] = Field(default_factory=list)
     content: StrictStr | None = None
-    """Tool items only: the text projection of the tool's result."""
+    """Tool items only: the tool's result as text."""
     event_id: StrictStr | None = None
     metadata: dict[str, Any] = Field(default_factory=dict)
     run_id: StrictStr | None = None
@@ -864,34 +864,34 @@ class TranscriptItem(Omits, Wire):
 
 
 class HistoryPage(Wire):
-    """The answer to `history.page`."""
+    """The result of `history.page`."""
 
     has_more: StrictBool
-    """There is more in the direction that was asked for."""
+    """There are more items in the requested direction."""
     items: list[TranscriptItem]
     """Oldest first."""
     next_cursor: StrictStr | None = None
-    """Goes on in the direction that was asked for; null when there is nothing more."""
+    """Continues in the requested direction; null at the end."""
     prev_cursor: StrictStr | None = None
-    """Goes the other way."""
+    """Goes back in the opposite direction."""
 
 
 class HistoryPageParams(Checked, Omits, NullIsAbsent, Wire):
-    """The parameters of `history.page`. Without a cursor, `backward` begins right before the run's own event and `forward` at the first item."""
+    """The parameters of `history.page`. Without a cursor, `backward` starts right before the run's own event and `forward` at the first item."""
 
     _omitted: ClassVar[frozenset[str]] = frozenset(["after_cursor", "before_cursor", "conversation_id"])
     _nulls: ClassVar[frozenset[str]] = frozenset(["direction", "include_artifacts", "limit"])
     after_cursor: StrictStr | None = None
-    """Only items after this place."""
+    """Only items after this position (exclusive)."""
     before_cursor: StrictStr | None = None
-    """Only items before this place; not the one it stands at."""
+    """Only items before this position (exclusive)."""
     conversation_id: StrictStr | None = None
-    """The run's own conversation when absent."""
+    """Default: the run's own conversation."""
     direction: Direction = "backward"
     include_artifacts: StrictBool = False
-    """Also list each item's artifacts; they are left out otherwise."""
+    """Include each item's artifacts."""
     limit: Whole = Field(default=50, ge=1)
-    """From 1 on; more than 200 is taken as 200."""
+    """At least 1, capped at 200."""
 
 
 class HistorySearchParams(Checked, NullIsAbsent, Wire):
@@ -899,14 +899,14 @@ class HistorySearchParams(Checked, NullIsAbsent, Wire):
 
     _nulls: ClassVar[frozenset[str]] = frozenset(["filters", "top_k"])
     query: StrictStr
-    """What to look for, in any language; 1 to 4096 bytes."""
+    """Search text in any language; 1 to 4096 bytes."""
     filters: HistoryFilters = Field(default_factory=lambda: HistoryFilters())
     top_k: Whole = Field(default=10, ge=1)
-    """From 1 on; more than 100 is taken as 100."""
+    """At least 1, capped at 100."""
 
 
 class SearchHit(Omits, Wire):
-    """An item of the transcript that was found."""
+    """A matching transcript item."""
 
     _omitted: ClassVar[frozenset[str]] = frozenset(["content"])
     conversation_id: StrictStr
@@ -915,18 +915,18 @@ class SearchHit(Omits, Wire):
     item_id: StrictStr
     role: TranscriptRole
     score: Number
-    """Greater is better; only comparable within one answer."""
+    """Greater is better; only comparable within one result."""
     seq: Whole
-    """Position in the conversation; the order of the view."""
+    """Position in the conversation."""
     snippet: StrictStr
     """The part of the text around the match."""
     actor: ActorContext | None = None
     artifacts: list[ArtifactRef] = Field(default_factory=list)
     content: StrictStr | None = None
-    """Tool items only: the text projection of the tool's result."""
+    """Tool items only: the tool's result as text."""
     event_id: StrictStr | None = None
     highlights: list[Highlight] = Field(default_factory=list)
-    """Where the matches are within the snippet."""
+    """Positions of the matches in the snippet."""
     metadata: dict[str, Any] = Field(default_factory=dict)
     run_id: StrictStr | None = None
     segments: list[Any] = Field(default_factory=list)
@@ -935,7 +935,7 @@ class SearchHit(Omits, Wire):
 
 
 class HistorySearchResult(Wire):
-    """The answer to `history.search`, best first."""
+    """The result of `history.search`, best first."""
 
     items: list[SearchHit]
 
@@ -962,7 +962,7 @@ class InitializeResult(Wire):
 
 
 class KnowledgeBases(Wire):
-    """The answer to `knowledge.list`."""
+    """The result of `knowledge.list`."""
 
     items: list[KnowledgeBaseResource]
 
@@ -980,7 +980,7 @@ class KnowledgePassage(Wire):
 
 
 class KnowledgePassages(Wire):
-    """The answer to `knowledge.retrieve`, best first."""
+    """The result of `knowledge.retrieve`, best first."""
 
     items: list[KnowledgePassage]
 
@@ -993,9 +993,9 @@ class KnowledgeRetrieveParams(Checked, Omits, NullIsAbsent, Wire):
     kb_id: StrictStr
     query_text: StrictStr
     filters: dict[str, Any] | None = None
-    """Conditions on the passages' metadata."""
+    """Filters on the passages' metadata."""
     top_k: Whole = Field(default=5, ge=1)
-    """From 1 on; more than 100 is taken as 100."""
+    """At least 1, capped at 100."""
 
 
 class ListAgentRunnersResponse(Wire):
@@ -1011,20 +1011,20 @@ class PluginTool(Checked, Omits, NullIsAbsent, Open):
     _omitted: ClassVar[frozenset[str]] = frozenset(["description", "output_schema", "timeout_s"])
     _nulls: ClassVar[frozenset[str]] = frozenset(["risk"])
     input_schema: dict[str, Any]
-    """JSON Schema of the parameters, of the type `object`."""
+    """JSON Schema of the parameters, of type `object`."""
     name: StrictStr
-    """Letters, digits, `_`, `.` and `-`; the host puts the runner's name and a dot before it."""
+    """Letters, digits, `_`, `.` and `-`; the host prepends the runner's name and a dot."""
     description: StrictStr | None = None
-    """What it does, for a model."""
+    """Description for the model."""
     output_schema: dict[str, Any] | None = None
     """JSON Schema of the result."""
     risk: ToolRisk = "external"
     timeout_s: Whole | None = Field(default=None, ge=1, le=86400)
-    """Seconds that a call may take; the host's own limit where absent."""
+    """Timeout of a call in seconds; default: the host's own limit."""
 
 
 class ListToolsResult(Wire):
-    """The answer to `list_tools`."""
+    """The result of `list_tools`."""
 
     tools: list[PluginTool]
 
@@ -1057,16 +1057,16 @@ Method = Literal["models.invoke", "models.stream", "models.rerank", "models.embe
 
 
 class ModelCalls(Omits, Wire):
-    """What a run's calls of models took together."""
+    """Total cost of a run's model calls."""
 
     _omitted: ClassVar[frozenset[str]] = frozenset(["cost_usd", "tokens"])
     calls: Whole = Field(ge=0)
     unpriced: Whole = Field(ge=0)
-    """Calls of which nobody knows the cost: no usage was told, or the model has no price. They are not part of `cost_usd`."""
+    """Calls of unknown cost: without reported usage, or with a model without a price. Not included in `cost_usd`."""
     cost_usd: Number | None = None
-    """US dollars, by the prices of the configuration; null where no cost is known."""
+    """US dollars at the configured prices; null if unknown."""
     tokens: Whole | None = None
-    """In and out together, as far as it was told; null where no call told any."""
+    """Input and output together, as far as reported; null if unknown."""
 
 
 class ModelEmbedParams(Checked, Wire):
@@ -1083,9 +1083,9 @@ class ModelInvokeParams(Checked, Omits, Wire):
     messages: list[ModelMessage]
     model_id: StrictStr
     extra_args: dict[str, Any] | None = None
-    """Handed to the provider."""
+    """Passed to the provider."""
     tools: list[dict[str, Any]] | None = None
-    """Tools the model may ask for, each as in `ctx.resources.tools`."""
+    """Tools that the model may call, each as in `ctx.resources.tools`."""
 
 
 class ModelRerankParams(Checked, Omits, Wire):
@@ -1096,7 +1096,7 @@ class ModelRerankParams(Checked, Omits, Wire):
     model_id: StrictStr
     query: StrictStr
     top_k: Whole | None = Field(default=None, ge=1)
-    """From 1 on; all documents when absent."""
+    """At least 1; default: all documents."""
 
 
 class ModelTextDelta(Wire):
@@ -1139,7 +1139,7 @@ class ModelToolCallEnd(Omits, Wire):
     args: Any = None
     args_error: StrictStr | None = None
     args_text: StrictStr | None = None
-    """What the model wrote where it is no JSON; `args` is null then, and the call must not be executed."""
+    """The model's text if it is not JSON; then `args` is null and the call must not be executed."""
 
 
 class ModelMedia(Wire):
@@ -1170,7 +1170,7 @@ class NewEvent(Checked, Omits, Closed):
     event_type: StrictStr
     actor: ActorContext | None = None
     agent: StrictStr | None = None
-    """The agent that shall take the event; without it the bindings decide."""
+    """The agent for the event; default: chosen by the bindings."""
     bot_id: StrictStr | None = None
     conversation_id: StrictStr | None = None
     data: dict[str, Any] = Field(default_factory=dict)
@@ -1192,11 +1192,11 @@ class OpenStreamParams(Checked, NullIsAbsent, Wire):
     _nulls: ClassVar[frozenset[str]] = frozenset(["offset"])
     artifact_id: StrictStr
     offset: Whole = Field(default=0, ge=0)
-    """Where to begin."""
+    """Where to start."""
 
 
 class ProviderResponse(Answer, Wire):
-    """The answer to `models.invoke`, and to `models.stream` after its items."""
+    """The result of `models.invoke`, and of `models.stream` after its items."""
 
     metadata: dict[str, Any] = Field(default_factory=dict)
     """`model`, `finish_reason`, `usage`."""
@@ -1204,7 +1204,7 @@ class ProviderResponse(Answer, Wire):
 
 
 class RankedDocument(Wire):
-    """A document by its place in the request."""
+    """A document by its index in the request."""
 
     index: Whole = Field(ge=0)
     relevance_score: Number
@@ -1216,7 +1216,7 @@ class ReadRangeParams(Checked, NullIsAbsent, Wire):
     _nulls: ClassVar[frozenset[str]] = frozenset(["length", "offset"])
     artifact_id: StrictStr
     length: Whole = Field(default=65536, ge=1)
-    """From 1 on; the host gives less when it allows less, and at the end."""
+    """At least 1; the host may return less, and does at the end."""
     offset: Whole = Field(default=0, ge=0)
     """The first byte; at or after the end, the range is empty."""
 
@@ -1225,14 +1225,14 @@ RecordLinkStatus = Literal["pending", "accepted", "rejected"]
 
 
 class RecordLink(Wire):
-    """Somebody a record is shared with."""
+    """An actor that a record is shared with."""
 
     actor: StrictStr
     status: RecordLinkStatus
 
 
 class RecordList(Omits, Closed):
-    """Own records and those that were shared and not rejected, by their beginning."""
+    """Own records and shared ones that were not rejected, by start time."""
 
     _omitted: ClassVar[frozenset[str]] = frozenset(["cursor", "from", "limit", "to"])
     module: StrictStr
@@ -1252,7 +1252,7 @@ class RecordGet(Closed):
 
 
 class RecordPut(Omits, Closed):
-    """A new record without `id`."""
+    """Without `id`: a new record."""
 
     _omitted: ClassVar[frozenset[str]] = frozenset(["ends_at", "id", "if_version", "starts_at"])
     body: dict[str, Any]
@@ -1261,7 +1261,7 @@ class RecordPut(Omits, Closed):
     ends_at: Whole | None = None
     id: StrictStr | None = None
     if_version: Whole | None = None
-    """The version that it must have now, 0 for none at all."""
+    """The expected current version; 0 if it must be missing."""
     starts_at: Whole | None = None
 
 
@@ -1276,7 +1276,7 @@ class RecordDelete(Omits, Closed):
 
 
 class RecordShare(Closed):
-    """Only its owner shares a record."""
+    """Only the owner can share a record."""
 
     id: StrictStr
     module: StrictStr
@@ -1285,7 +1285,7 @@ class RecordShare(Closed):
 
 
 class RecordAnswer(Closed):
-    """Only somebody it was shared with answers."""
+    """Only an actor that it was shared with can answer."""
 
     id: StrictStr
     module: StrictStr
@@ -1297,7 +1297,7 @@ RecordOp = Annotated[Union[RecordList, RecordGet, RecordPut, RecordDelete, Recor
 
 
 class RecordView(Omits, Wire):
-    """A record as the module sees it; `starts_at` and `ends_at` are Unix milliseconds, to be computed with."""
+    """A record as the module sees it; `starts_at` and `ends_at` are Unix milliseconds."""
 
     _omitted: ClassVar[frozenset[str]] = frozenset(["ends_at", "link_status", "starts_at"])
     body: dict[str, Any]
@@ -1308,12 +1308,12 @@ class RecordView(Omits, Wire):
     version: Whole
     ends_at: Whole | None = None
     link_status: RecordLinkStatus | None = None
-    """What the reader has answered, where it was shared with them."""
+    """The reader's answer, if it was shared with them."""
     starts_at: Whole | None = None
 
 
 class RequestActionParams(Checked, NullIsAbsent, Wire):
-    """The parameters of `platform.request_action`. A refusal is `unauthorized` with `details.reason` `denied`, `expired` or `not_granted`; an action that failed is `runtime_error`."""
+    """The parameters of `platform.request_action`. A denial is `unauthorized` with `details.reason` `denied`, `expired` or `not_granted`; an action that failed is `runtime_error`."""
 
     _nulls: ClassVar[frozenset[str]] = frozenset(["payload", "target"])
     action: StrictStr
@@ -1326,13 +1326,13 @@ RequestId = Union[Whole, StrictStr]
 
 
 class RequestCancelParams(Wire):
-    """The parameters of `request.cancel`: the runner gives up one of its calls, or the host a `call_tool`. A call that was given up needs no answer."""
+    """The parameters of `request.cancel`: the runner cancels one of its calls, or the host a `call_tool`. A cancelled call needs no response."""
 
     request_id: RequestId
 
 
 class RerankResult(Wire):
-    """The answer to `models.rerank`, best first."""
+    """The result of `models.rerank`, best first."""
 
     results: list[RankedDocument]
 
@@ -1357,7 +1357,7 @@ class RunError(Wire):
 
 
 class RunFailed(Checked, Omits, Wire):
-    """`message` or `error` holds the text; both spellings are met in the field."""
+    """`message` or `error` contains the text; runners use both."""
 
     _omitted: ClassVar[frozenset[str]] = frozenset(["error", "message"])
     code: StrictStr = "runner.error"
@@ -1385,9 +1385,9 @@ class RunView(Omits, Open):
     error: RunError | None = None
     finished_at: StrictStr | None = None
     isolation: StrictStr | None = None
-    """What kept the runner from the rest of the machine, e.g. `landlock:7`."""
+    """The runner's sandbox, e.g. `landlock:7`."""
     model_calls: ModelCalls | None = None
-    """What the host counted of the run's calls of models; not in lists."""
+    """The run's model calls as counted by the host; not in lists."""
     started_at: StrictStr | None = None
     usage: dict[str, Any] | None = None
 
@@ -1421,19 +1421,19 @@ class StateGetParams(Checked, Wire):
 
 
 class StateListParams(Checked, Omits, Wire):
-    """The parameters of `state.list`, in the order of the keys."""
+    """The parameters of `state.list`, ordered by key."""
 
     _omitted: ClassVar[frozenset[str]] = frozenset(["cursor", "limit", "prefix"])
     scope: StateScope
     cursor: StrictStr | None = None
     limit: Whole | None = Field(default=None, ge=1)
-    """From 1 on; more than 200 is taken as 200."""
+    """At least 1, capped at 200."""
     prefix: StrictStr | None = None
-    """Only keys that begin so."""
+    """Only keys with this prefix."""
 
 
 class StatePage(Wire):
-    """The answer to `state.list`."""
+    """The result of `state.list`."""
 
     items: list[StateEntry]
     has_more: StrictBool = False
@@ -1449,9 +1449,9 @@ class StateSetParams(Checked, Omits, Wire):
     value: Any
     """Any JSON, null included; at most 256 KiB as text."""
     if_version: Whole | None = Field(default=None, ge=0)
-    """Write only if the key still has this version; 0 means that it must not be there."""
+    """Write only if the key still has this version; 0: only if the key is missing."""
     ttl_s: Whole | None = Field(default=None, ge=1)
-    """Forget the value after so many seconds, from 1 on."""
+    """Expires after this many seconds, at least 1."""
 
 
 class StateUpdated(Checked, Wire):
@@ -1462,14 +1462,14 @@ class StateUpdated(Checked, Wire):
 
 
 class StateValue(Wire):
-    """The answer to `state.get`; a key that is not there has the value null and the version 0."""
+    """The result of `state.get`; a missing key has the value null and the version 0."""
 
     value: Any = None
     version: Whole = 0
 
 
 class StateWritten(Wire):
-    """The answer to `state.set`."""
+    """The result of `state.set`."""
 
     version: Whole
 
@@ -1489,7 +1489,7 @@ class SteeringItem(Wire):
 
 
 class SteeringItems(Wire):
-    """The answer to `steering.pull`, in the order in which the messages came."""
+    """The result of `steering.pull`, in order of arrival."""
 
     items: list[SteeringItem]
 
@@ -1499,7 +1499,7 @@ class SteeringPullParams(Checked, Omits, Wire):
 
     _omitted: ClassVar[frozenset[str]] = frozenset(["limit"])
     limit: Whole | None = Field(default=None, ge=1)
-    """From 1 on; more than 200 is taken as 200; all that wait when absent."""
+    """At least 1, capped at 200; default: all pending messages."""
 
 
 class StorageDeleteParams(Checked, Wire):
@@ -1510,7 +1510,7 @@ class StorageDeleteParams(Checked, Wire):
 
 
 class StorageEntry(Wire):
-    """One blob of an area, without its bytes."""
+    """A blob without its content."""
 
     key: StrictStr
     size_bytes: Whole = Field(ge=0)
@@ -1526,19 +1526,19 @@ class StorageGetParams(Checked, Wire):
 
 
 class StorageListParams(Checked, Omits, Wire):
-    """The parameters of `storage.list`, in the order of the keys."""
+    """The parameters of `storage.list`, ordered by key."""
 
     _omitted: ClassVar[frozenset[str]] = frozenset(["cursor", "limit", "prefix"])
     area: StorageArea
     cursor: StrictStr | None = None
     limit: Whole | None = Field(default=None, ge=1)
-    """From 1 on; more than 200 is taken as 200."""
+    """At least 1, capped at 200."""
     prefix: StrictStr | None = None
-    """Only keys that begin so."""
+    """Only keys with this prefix."""
 
 
 class StoragePage(Wire):
-    """The answer to `storage.list`."""
+    """The result of `storage.list`."""
 
     items: list[StorageEntry]
     has_more: StrictBool = False
@@ -1555,15 +1555,15 @@ class StorageSetParams(Checked, Wire):
 
 
 class StorageValue(Wire):
-    """The answer to `storage.get`."""
+    """The result of `storage.get`."""
 
     data_base64: StrictStr | None = None
-    """Null when there is no such key."""
+    """Null if the key is missing."""
     size_bytes: Whole = Field(default=0, ge=0)
 
 
 class StorageWritten(Wire):
-    """The answer to `storage.set`."""
+    """The result of `storage.set`."""
 
     size_bytes: Whole = Field(ge=0)
 
@@ -1576,7 +1576,7 @@ class StreamItemParams(Wire):
 
 
 class TokenCount(Wire):
-    """The answer to `models.count_tokens`."""
+    """The result of `models.count_tokens`."""
 
     tokens: Whole = Field(ge=0)
 
@@ -1598,20 +1598,20 @@ class ToolCallParams(Checked, Omits, NullIsAbsent, Wire):
     _nulls: ClassVar[frozenset[str]] = frozenset(["parameters"])
     tool_name: StrictStr
     authority: ToolAuthority | None = None
-    """On whose word the call is made, as the runner tells it: for the record. It widens nothing."""
+    """Who decided on the call, as reported by the runner; for the record only, it grants nothing."""
     parameters: dict[str, Any] = Field(default_factory=dict)
     tool_call_id: StrictStr | None = None
-    """The model's own id of the call, for the record."""
+    """The model's id of the call, for the record."""
 
 
 class ToolCallResult(ToolAnswer, Omits, Wire):
-    """The answer to `tools.call`."""
+    """The result of `tools.call`."""
 
     _omitted: ClassVar[frozenset[str]] = frozenset(["content", "error", "metadata"])
     content: StrictStr | None = None
     """The result as text, for the model."""
     error: Any = None
-    """What the tool says went wrong."""
+    """The tool's error."""
     metadata: dict[str, Any] | None = None
     result: Any = None
 
@@ -1623,7 +1623,7 @@ class ToolCallStarted(Wire):
 
 
 class ToolDetailParams(Checked, Wire):
-    """The parameters of `tools.get_detail`; the answer is a [`ToolResource`]."""
+    """The parameters of `tools.get_detail`; the result is a [`ToolResource`]."""
 
     tool_name: StrictStr
 
@@ -1634,10 +1634,10 @@ class ToolSearchParams(Checked, NullIsAbsent, Wire):
     _nulls: ClassVar[frozenset[str]] = frozenset(["top_k"])
     query: StrictStr
     top_k: Whole = Field(default=5, ge=1)
-    """From 1 on; more than 100 is taken as 100."""
+    """At least 1, capped at 100."""
 
 
 class ToolSearchResult(Wire):
-    """The answer to `tools.search`, best first."""
+    """The result of `tools.search`, best first."""
 
     items: list[ToolResource]

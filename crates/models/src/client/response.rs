@@ -1,9 +1,9 @@
-//! An answer while it comes in: bytes, events, items.
+//! A response while it is received: bytes, events, items.
 //!
-//! Invariant: items that came before a fault go out before it; after a finish or a fault nothing comes, and the
-//! connection is gone or back in the pool.
+//! Invariant: items received before a fault are emitted before it; nothing follows a finish or a fault, and the
+//! connection is then closed or back in the pool.
 
-use super::{Caller, Failure, Until, retry};
+use super::{CallDeadline, Failure, ProviderClient, retry};
 use crate::assembly::Assembly;
 use crate::limits::Slot;
 use crate::sse::{Framing, Splitter};
@@ -19,41 +19,41 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::{timeout, timeout_at};
 
-/// All bytes of a body: most of an event is not text of the model.
+/// Limit for a body: most bytes of an event are not model text.
 const BODY_BYTES_MAX: usize = 128 * 1024 * 1024;
-/// For the end of a body whose answer is over, so that its connection can be used again.
+/// How long to wait for the end of a body, so that its connection can be reused.
 const DRAIN: Duration = Duration::from_millis(20);
 
-pub(crate) struct Answer {
-    caller: Arc<Caller>,
+pub(crate) struct ResponseStream {
+    provider_client: Arc<ProviderClient>,
     connection: Option<(Response, Slot)>,
     splitter: Splitter,
     decoder: Decoder,
     assembly: Assembly,
-    until: Until,
+    until: CallDeadline,
     bytes: usize,
     fault: Option<ModelError>,
 }
 
-impl Answer {
-    /// Sends the request, again if need be, and waits for the first item.
-    pub(crate) async fn begin(
-        caller: &Arc<Caller>,
+impl ResponseStream {
+    /// Sends the request, with retries, and waits for the first item.
+    pub(crate) async fn open(
+        provider_client: &Arc<ProviderClient>,
         provider: ProviderKind,
         request: WireRequest,
-        until: Until,
+        until: CallDeadline,
         assembly: impl Fn() -> Assembly,
     ) -> Result<Self, ModelError> {
         let body = Bytes::from(request.body.to_string());
         let mut attempt = 0;
         loop {
-            let opened = caller.open(&request.url, &body, until).await;
-            let begun = match opened {
+            let opened = provider_client.open(&request.url, &body, until).await;
+            let stream = match opened {
                 Err(error) => Err(error),
                 Ok(opened) => {
                     let framing = framing(&opened.response, request.framing);
-                    let mut answer = Self {
-                        caller: Arc::clone(caller),
+                    let mut stream = Self {
+                        provider_client: Arc::clone(provider_client),
                         connection: Some((opened.response, opened.slot)),
                         splitter: Splitter::new(framing),
                         decoder: Decoder::new(provider)?,
@@ -62,15 +62,15 @@ impl Answer {
                         bytes: 0,
                         fault: None,
                     };
-                    answer.first().await.map(|()| answer).map_err(Failure::from)
+                    stream.wait_for_item().await.map(|()| stream).map_err(Failure::from)
                 }
             };
-            match begun {
-                Err(failure) if attempt < caller.retries() && failure.again => {
+            match stream {
+                Err(failure) if attempt < provider_client.retries() && failure.retryable => {
                     retry::wait(attempt, failure, until).await?;
                     attempt += 1;
                 }
-                begun => return begun.map_err(|failure| failure.error),
+                stream => return stream.map_err(|failure| failure.error),
             }
         }
     }
@@ -85,48 +85,48 @@ impl Answer {
             }
             self.connection.as_ref()?;
             if self.assembly.is_finished() {
-                self.hang_up().await;
+                self.drain().await;
                 return None;
             }
-            self.more().await;
+            self.read_more().await;
         }
     }
 
-    pub(crate) fn about(&self) -> &Object {
-        &self.assembly.about
+    pub(crate) fn metadata(&self) -> &Object {
+        &self.assembly.metadata
     }
 
-    async fn first(&mut self) -> Result<(), ModelError> {
+    async fn wait_for_item(&mut self) -> Result<(), ModelError> {
         while !self.assembly.has_items() {
             if let Some(fault) = self.fault.take() {
                 return Err(fault);
             }
-            self.more().await;
+            self.read_more().await;
         }
         Ok(())
     }
 
-    /// Reads once. A fault ends the connection at once, unless the answer was complete before it.
-    async fn more(&mut self) {
-        let read = self.read().await;
-        if let Err(fault) = read {
+    /// Reads once. A fault closes the connection, unless the response was already complete.
+    async fn read_more(&mut self) {
+        let result = self.read().await;
+        if let Err(fault) = result {
             self.connection = None;
             match self.assembly.is_complete() {
                 true => self.assembly.finish(),
-                false => self.fault = Some(self.caller.clean(fault)),
+                false => self.fault = Some(self.provider_client.redact(fault)),
             }
         }
     }
 
     async fn read(&mut self) -> Result<(), ModelError> {
         let Some((response, _)) = &mut self.connection else {
-            return Err(ModelError::Unavailable("the answer is over".to_owned()));
+            return Err(ModelError::Unavailable("the response has ended".to_owned()));
         };
-        let idle = self.caller.idle_timeout();
-        let patience = self.until.or_idle(idle);
+        let idle = self.provider_client.idle_timeout();
+        let wait_until = self.until.or_idle(idle);
         let mut events = Vec::new();
-        match timeout_at(patience, response.chunk()).await {
-            Err(_) => Err(self.until.passed(patience, idle)),
+        match timeout_at(wait_until, response.chunk()).await {
+            Err(_) => Err(self.until.timeout_error(wait_until, idle)),
             Ok(Err(error)) => Err(ModelError::Unavailable(cause(&error))),
             Ok(Ok(Some(bytes))) => {
                 self.bytes += bytes.len();
@@ -155,18 +155,19 @@ impl Answer {
         Ok(())
     }
 
-    async fn hang_up(&mut self) {
+    async fn drain(&mut self) {
         if let Some((mut response, _)) = self.connection.take() {
             let _ = timeout(DRAIN, response.chunk()).await;
         }
     }
 }
 
-/// A server that does not stream answers with one JSON value.
-fn framing(response: &Response, asked: Framing) -> Framing {
+/// A server that does not stream responds with one JSON value.
+fn framing(response: &Response, requested: Framing) -> Framing {
     let kind = response.headers().get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok());
-    match kind.is_some_and(|kind| kind.starts_with("application/json")) && asked == Framing::Sse {
+    match kind.is_some_and(|kind| kind.starts_with("application/json")) && requested == Framing::Sse
+    {
         true => Framing::Whole,
-        false => asked,
+        false => requested,
     }
 }

@@ -1,11 +1,11 @@
-//! What a tool answered, in lines that people read.
+//! Tool results as readable text.
 //!
-//! Invariant: what is not JSON, or not of a shape that is known, is passed on as it is.
+//! Invariant: text that is not JSON or has an unknown shape is returned unchanged.
 
 use serde_json::Value;
 
-/// `- Lunch (2026-01-31 12:00 – 13:00)` for events, `- tea: green` for facts, the reason of a failure.
-pub(super) fn told(text: &str) -> String {
+/// `- Lunch (2026-01-31 12:00 – 13:00)` for events, `- tea: green` for facts, the message of an error.
+pub(super) fn readable(text: &str) -> String {
     let Ok(result) = serde_json::from_str::<Value>(text) else { return text.to_owned() };
     if let Some(error) = result.get("error").filter(|error| !error.is_null()) {
         let message = word(error, "message").unwrap_or_default();
@@ -20,19 +20,19 @@ pub(super) fn told(text: &str) -> String {
     if lines.is_empty() { text.to_owned() } else { lines.join("\n") }
 }
 
-/// `“Lunch” (2026-01-31 12:00 – 13:00)`: the one thing that a result is about.
-pub(super) fn named(text: &str) -> String {
+/// `“Lunch” (2026-01-31 12:00 – 13:00)`: name and time of a result.
+pub(super) fn title(text: &str) -> String {
     let result: Option<Value> = serde_json::from_str(text).ok();
     let data = result.as_ref().map(|result| result.get("data").unwrap_or(result));
     let name = data.and_then(|data| word(data, "title").or(word(data, "name")));
     let when = data.and_then(when).map(|when| format!(" ({when})")).unwrap_or_default();
     match name {
         Some(name) => format!("“{name}”{when}"),
-        None => told(text),
+        None => readable(text),
     }
 }
 
-/// One thing of a list; nothing for what has no name.
+/// A list item; `None` without a name.
 fn line(item: &Value) -> Option<String> {
     if let Value::String(text) = item {
         return Some(format!("- {text}"));
@@ -70,21 +70,21 @@ mod tests {
     use super::*;
 
     #[test]
-    fn results_are_told_in_lines() {
+    fn results_become_lines() {
         let events = r#"{"data":{"count":1,"items":[{"id":"evt_1","title":"Sync",
             "start_at":"2026-04-21T10:00:00Z","end_at":"2026-04-21T11:00:00Z","location":"B2"}]}}"#;
-        assert_eq!(told(events), "- Sync (2026-04-21 10:00 – 11:00, B2) [evt_1]");
+        assert_eq!(readable(events), "- Sync (2026-04-21 10:00 – 11:00, B2) [evt_1]");
         let facts = r#"{"data":{"set":[{"key":"喜欢","value":"喝茶"}],"deleted":["age"]}}"#;
-        assert_eq!(told(facts), "- 喜欢: 喝茶\n- age");
+        assert_eq!(readable(facts), "- 喜欢: 喝茶\n- age");
         let failed = r#"{"status":"failure","error":{"code":"NOT_FOUND","message":"no event"}}"#;
-        assert_eq!(told(failed), "no event (NOT_FOUND)");
+        assert_eq!(readable(failed), "no event (NOT_FOUND)");
         let event = r#"{"data":{"id":"e","title":"x"}}"#;
-        assert_eq!(told(event), "- x [e]");
+        assert_eq!(readable(event), "- x [e]");
         let deleted = r#"{"data":{"outcome":"deleted","id":"e","title":"Sync",
             "start_at":"2026-04-21T10:00:00Z","end_at":"2026-04-21T11:00:00Z"}}"#;
-        assert_eq!(named(deleted), "“Sync” (2026-04-21 10:00 – 11:00)");
+        assert_eq!(title(deleted), "“Sync” (2026-04-21 10:00 – 11:00)");
         for unknown in ["three meetings", r#"{"a":1}"#, "[1]"] {
-            assert_eq!(told(unknown), unknown);
+            assert_eq!(readable(unknown), unknown);
         }
     }
 }

@@ -1,6 +1,6 @@
-//! What a provider says when it does not answer, read into our errors.
+//! Parses error responses of providers.
 //!
-//! Invariant: texts are cut short; a quota that is used up is not a rate that passes.
+//! Invariant: messages are truncated; an exhausted quota is not a rate limit.
 
 use crate::ModelError;
 use serde_json::Value;
@@ -8,36 +8,37 @@ use std::time::Duration;
 
 const MESSAGE_CHARS_MAX: usize = 500;
 
-/// The answer to the request was a status other than success.
+/// From a response with an error status.
 pub(crate) fn from_status(status: u16, body: &str, retry_after: Option<Duration>) -> ModelError {
-    let said = serde_json::from_str::<Value>(body).ok().as_ref().and_then(read);
-    let quota = said.as_ref().is_some_and(|said| said.kinds.iter().any(|k| k == NO_QUOTA));
-    let message = match said {
-        Some(said) => said.message,
+    let error = serde_json::from_str::<Value>(body).ok().as_ref().and_then(read);
+    let quota =
+        error.as_ref().is_some_and(|error| error.kinds.iter().any(|k| k == QUOTA_EXHAUSTED));
+    let message = match error {
+        Some(error) => error.message,
         None if (300..400).contains(&status) => "redirects are not followed".to_owned(),
         None => body.trim().to_owned(),
     };
-    let message = short(&message);
+    let message = truncate(&message);
     match status {
         429 if !quota => ModelError::RateLimited { message, retry_after },
-        _ => ModelError::Refused { status, message },
+        _ => ModelError::Rejected { status, message },
     }
 }
 
-/// The error in an event of a stream, if that is what it is.
+/// From an event of a stream, if it is an error.
 pub(crate) fn in_event(event: &Value) -> Option<ModelError> {
-    let said = read(event)?;
-    let message = short(&said.message);
-    let by_kind = said.kinds.iter().find_map(|kind| status_of(kind));
-    Some(match by_kind.or(said.code).unwrap_or(500) {
+    let error = read(event)?;
+    let message = truncate(&error.message);
+    let by_kind = error.kinds.iter().find_map(|kind| status_of(kind));
+    Some(match by_kind.or(error.code).unwrap_or(500) {
         429 => ModelError::RateLimited { message, retry_after: None },
-        status => ModelError::Refused { status, message },
+        status => ModelError::Rejected { status, message },
     })
 }
 
-const NO_QUOTA: &str = "insufficient_quota";
+const QUOTA_EXHAUSTED: &str = "insufficient_quota";
 
-/// The status that the same error would have had as an answer.
+/// The HTTP status that corresponds to an error type.
 fn status_of(kind: &str) -> Option<u16> {
     Some(match kind {
         "overloaded_error" => 529,
@@ -46,20 +47,20 @@ fn status_of(kind: &str) -> Option<u16> {
         "authentication_error" | "invalid_api_key" | "UNAUTHENTICATED" => 401,
         "permission_error" | "PERMISSION_DENIED" => 403,
         "not_found_error" | "model_not_found" | "NOT_FOUND" => 404,
-        NO_QUOTA => 402,
+        QUOTA_EXHAUSTED => 402,
         _ => return None,
     })
 }
 
-struct Said {
-    /// Its names for what happened, the closest first.
+struct ErrorBody {
+    /// Its error types, most specific first.
     kinds: Vec<String>,
     code: Option<u16>,
     message: String,
 }
 
-/// `{"error": {…}}`, `{"error": "…"}`, a list of one of these, or an object that calls itself an error.
-fn read(value: &Value) -> Option<Said> {
+/// `{"error": {…}}`, `{"error": "…"}`, a list of one of these, or an object of type `error`.
+fn read(value: &Value) -> Option<ErrorBody> {
     let value = value.as_array().and_then(|list| list.first()).unwrap_or(value);
     let error = match value.get("error") {
         Some(error) if !error.is_null() => error,
@@ -68,17 +69,17 @@ fn read(value: &Value) -> Option<Said> {
         _ => return None,
     };
     if let Value::String(message) = error {
-        return Some(Said { kinds: Vec::new(), code: None, message: message.clone() });
+        return Some(ErrorBody { kinds: Vec::new(), code: None, message: message.clone() });
     }
     let text = |name: &str| error.get(name).and_then(Value::as_str).map(str::to_owned);
     let kinds = ["code", "status", "type"].into_iter().filter_map(text).collect();
     let code = error.get("code").and_then(Value::as_u64).and_then(|code| u16::try_from(code).ok());
     let code = code.filter(|code| (400..600).contains(code));
     let message = text("message").unwrap_or_else(|| error.to_string());
-    Some(Said { kinds, code, message })
+    Some(ErrorBody { kinds, code, message })
 }
 
-fn short(message: &str) -> String {
+fn truncate(message: &str) -> String {
     match message.char_indices().nth(MESSAGE_CHARS_MAX) {
         Some((end, _)) => format!("{}…", &message[..end]),
         None => message.to_owned(),
@@ -91,9 +92,9 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn errors_of_every_wire_are_read() {
+    fn errors_of_every_wire_are_parsed() {
         let refused = |status, message: &str| {
-            Some(ModelError::Refused { status, message: message.to_owned() })
+            Some(ModelError::Rejected { status, message: message.to_owned() })
         };
         let limited = |message: &str| {
             Some(ModelError::RateLimited { message: message.to_owned(), retry_after: None })
@@ -128,16 +129,17 @@ mod tests {
     }
 
     #[test]
-    fn a_used_up_quota_is_no_rate_limit() {
+    fn an_exhausted_quota_is_not_a_rate_limit() {
         let body = r#"{"error":{"message":"pay","type":"insufficient_quota","code":"insufficient_quota"}}"#;
-        let expected = ModelError::Refused { status: 429, message: "pay".to_owned() };
+        let expected = ModelError::Rejected { status: 429, message: "pay".to_owned() };
         assert_eq!(from_status(429, body, None), expected);
-        assert!(!expected.is_passing());
+        assert!(!expected.is_transient());
     }
 
     #[test]
-    fn a_page_of_html_is_cut_short() {
-        let ModelError::Refused { message, .. } = from_status(502, &"é".repeat(9000), None) else {
+    fn an_html_page_is_truncated() {
+        let ModelError::Rejected { message, .. } = from_status(502, &"é".repeat(9000), None)
+        else {
             panic!("another error");
         };
         assert_eq!(message.chars().count(), 501);

@@ -1,26 +1,26 @@
-//! What stands in front of the host: proxies that are believed, and a request as its sender sees it.
+//! Hosts, origins and proxies that are trusted, and a request as its client sent it.
 //!
-//! Invariant: `X-Forwarded-*` counts from addresses alone that the configuration trusts; of everyone else the
-//! connection itself tells who it is and how it came.
+//! Invariant: `X-Forwarded-*` headers are used only from trusted proxies; for every other peer the connection
+//! itself determines client address and scheme.
 
-use crate::answer::Problem;
+use crate::response::Problem;
 use axum::http::header::HOST;
 use axum::http::{HeaderMap, Uri};
 use greenroom_config::Network;
 use std::net::IpAddr;
 
-/// What may change while the host runs.
+/// May change while the host runs.
 #[derive(Debug, Clone, Default)]
-pub struct Front {
-    /// Values of `Host` that are accepted beside loopback names and addresses.
+pub struct RequestPolicy {
+    /// Values of `Host` that are accepted besides loopback names and IP addresses.
     pub allowed_hosts: Vec<String>,
-    /// Values of `Origin` that are accepted beside the host's own.
+    /// Values of `Origin` that are accepted besides the host's own.
     pub allowed_origins: Vec<String>,
-    /// Whose `X-Forwarded-*` is believed.
+    /// Proxies whose `X-Forwarded-*` headers are trusted.
     pub trusted_proxies: Vec<Network>,
 }
 
-impl Front {
+impl RequestPolicy {
     fn trusts(&self, address: IpAddr) -> bool {
         self.trusted_proxies.iter().any(|network| network.contains(address))
     }
@@ -40,56 +40,55 @@ pub(crate) struct Peer {
     pub(crate) scheme: Scheme,
 }
 
-/// A request as its sender sees it, in front of all trusted proxies.
+/// A request as its client sent it, before any trusted proxy.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Outside {
+pub(crate) struct ClientView {
     pub(crate) client: IpAddr,
     pub(crate) scheme: Scheme,
-    /// Name and port, as a browser writes them.
+    /// Name and port as in `Host`.
     pub(crate) host: String,
 }
 
-impl Outside {
-    pub(crate) fn of(
-        front: &Front,
+impl ClientView {
+    pub(crate) fn new(
+        policy: &RequestPolicy,
         peer: Peer,
         uri: &Uri,
         headers: &HeaderMap,
     ) -> Result<Self, Problem> {
         let host = named_host(uri, headers)?;
         let Peer { address, scheme } = peer;
-        if !front.trusts(address) {
+        if !policy.trusts(address) {
             return Ok(Self { client: address, scheme, host: host.to_owned() });
         }
         let scheme = match last(headers, "x-forwarded-proto") {
-            Some(told) if told.eq_ignore_ascii_case("https") => Scheme::Https,
-            Some(told) if told.eq_ignore_ascii_case("http") => Scheme::Http,
+            Some(proto) if proto.eq_ignore_ascii_case("https") => Scheme::Https,
+            Some(proto) if proto.eq_ignore_ascii_case("http") => Scheme::Http,
             _ => scheme,
         };
         let host = last(headers, "x-forwarded-host").unwrap_or(host).to_owned();
-        Ok(Self { client: client(front, address, headers), scheme, host })
+        Ok(Self { client: client(policy, address, headers), scheme, host })
     }
 }
 
-/// The one host that a request names.
 fn named_host<'a>(uri: &'a Uri, headers: &'a HeaderMap) -> Result<&'a str, Problem> {
     let mut given = headers.get_all(HOST).iter().map(|value| value.to_str().unwrap_or_default());
     let host = given.next().or_else(|| uri.authority().map(|authority| authority.as_str()));
     let host = host.ok_or_else(|| Problem::invalid("`Host` is missing"))?;
     let others = given.chain(uri.authority().map(|authority| authority.as_str()));
     if others.into_iter().any(|other| !other.eq_ignore_ascii_case(host)) {
-        return Err(Problem::invalid("the request names several hosts"));
+        return Err(Problem::invalid("the request has several `Host` values"));
     }
     Ok(host)
 }
 
-/// Whoever stands before the trusted proxies: each of them adds at the end whom it was asked by.
-fn client(front: &Front, peer: IpAddr, headers: &HeaderMap) -> IpAddr {
+/// The last address before the trusted proxies: each of them appends the address it was called from.
+fn client(policy: &RequestPolicy, peer: IpAddr, headers: &HeaderMap) -> IpAddr {
     let mut client = peer;
-    for told in values(headers, "x-forwarded-for").into_iter().rev() {
-        let Some(address) = address(told) else { break };
+    for value in values(headers, "x-forwarded-for").into_iter().rev() {
+        let Some(address) = address(value) else { break };
         client = address;
-        if !front.trusts(client) {
+        if !policy.trusts(client) {
             break;
         }
     }
@@ -103,7 +102,7 @@ fn address(text: &str) -> Option<IpAddr> {
     parsed.or_else(|| text.parse().ok().map(|socket: std::net::SocketAddr| socket.ip()))
 }
 
-/// What the nearest proxy says.
+/// The value that the nearest proxy added.
 fn last<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
     values(headers, name).into_iter().next_back()
 }
@@ -121,9 +120,9 @@ mod tests {
 
     fn seen(peer: &str, headers: &[(&str, &str)]) -> (String, Scheme, String) {
         let trusted = ["127.0.0.1", "10.0.0.0/8", "fd00::/8"];
-        let front = Front {
+        let policy = RequestPolicy {
             trusted_proxies: trusted.iter().map(|text| text.parse().unwrap()).collect(),
-            ..Front::default()
+            ..RequestPolicy::default()
         };
         let peer = Peer { address: peer.parse().unwrap(), scheme: Scheme::Http };
         let host = [("host", "inner:8700")];
@@ -131,12 +130,12 @@ mod tests {
             (name.parse::<HeaderName>().unwrap(), HeaderValue::from_str(value).unwrap())
         });
         let uri = Uri::from_static("/");
-        let outside = Outside::of(&front, peer, &uri, &headers.collect()).unwrap();
+        let outside = ClientView::new(&policy, peer, &uri, &headers.collect()).unwrap();
         (outside.client.to_string(), outside.scheme, outside.host)
     }
 
     #[test]
-    fn what_a_trusted_proxy_forwards_is_believed() {
+    fn forwarded_headers_count_from_trusted_proxies_only() {
         let forwarded = [
             ("x-forwarded-for", "203.0.113.7, 10.1.2.3"),
             ("x-forwarded-proto", "https"),
@@ -154,7 +153,7 @@ mod tests {
 
     #[test]
     fn a_client_cannot_put_an_address_in_front_of_its_own() {
-        for (told, client) in [
+        for (forwarded, client) in [
             ("1.2.3.4, 203.0.113.7", "203.0.113.7"),
             ("10.0.0.1, 203.0.113.7, 10.0.0.2, 127.0.0.1", "203.0.113.7"),
             ("10.0.0.1, 10.0.0.2", "10.0.0.1"),
@@ -165,15 +164,19 @@ mod tests {
             ("nonsense", "127.0.0.1"),
             ("", "127.0.0.1"),
         ] {
-            assert_eq!(seen("127.0.0.1", &[("x-forwarded-for", told)]).0, client, "{told}");
+            assert_eq!(
+                seen("127.0.0.1", &[("x-forwarded-for", forwarded)]).0,
+                client,
+                "{forwarded}"
+            );
         }
         let two = [("x-forwarded-for", "1.2.3.4"), ("x-forwarded-for", "203.0.113.7")];
         assert_eq!(seen("127.0.0.1", &two).0, "203.0.113.7");
     }
 
     #[test]
-    fn the_nearest_proxy_says_how_it_was_asked() {
-        let scheme = |told| seen("127.0.0.1", &[("x-forwarded-proto", told)]).1;
+    fn the_nearest_proxy_determines_the_scheme() {
+        let scheme = |proto| seen("127.0.0.1", &[("x-forwarded-proto", proto)]).1;
         assert_eq!(scheme("HTTPS"), Scheme::Https);
         assert_eq!(scheme("http, https"), Scheme::Https);
         assert_eq!(scheme("https, http"), Scheme::Http);

@@ -1,7 +1,7 @@
-//! Whether whoever opened a stream may still listen.
+//! Whether the caller that opened a stream may still read it.
 //!
-//! Invariant: a stream ends at once when its caller signs out or its token is taken away, and soon after its
-//! session has run out.
+//! Invariant: a stream ends at once when its caller signs out or its token is removed, and soon after its
+//! session expires.
 
 use crate::access::Caller;
 use crate::router::App;
@@ -9,7 +9,7 @@ use crate::stream::KEEP_ALIVE;
 use tokio::sync::watch;
 use tokio::time::{Instant, Interval, MissedTickBehavior, interval_at};
 
-pub(crate) struct Standing {
+pub(crate) struct StreamAccess {
     app: App,
     token: [u8; 32],
     session: Option<[u8; 32]>,
@@ -17,8 +17,8 @@ pub(crate) struct Standing {
     ticks: Interval,
 }
 
-impl Standing {
-    pub(crate) fn of(app: &App, caller: &Caller) -> Self {
+impl StreamAccess {
+    pub(crate) fn new(app: &App, caller: &Caller) -> Self {
         let changes = app.sessions.changes();
         let mut ticks = interval_at(Instant::now() + KEEP_ALIVE, KEEP_ALIVE);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -26,10 +26,10 @@ impl Standing {
         Self { app: app.clone(), token, session, changes, ticks }
     }
 
-    /// Waits until the caller is nobody any more. May be dropped and asked again.
-    pub(crate) async fn lost(&mut self) {
-        // First of all: something may have changed since the caller was let in.
-        while self.holds() {
+    /// Waits until the caller's access is revoked. Cancel safe.
+    pub(crate) async fn revoked(&mut self) {
+        // Checked first: access may have changed since the request was authenticated.
+        while self.is_valid() {
             tokio::select! {
                 changed = self.changes.changed() => if changed.is_err() { return },
                 _ = self.ticks.tick() => {}
@@ -37,7 +37,7 @@ impl Standing {
         }
     }
 
-    fn holds(&self) -> bool {
+    fn is_valid(&self) -> bool {
         let is_known = self.app.access.load().caller(&self.token).is_some();
         is_known && self.session.is_none_or(|session| self.app.sessions.is_open(&session))
     }

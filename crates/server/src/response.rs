@@ -1,6 +1,6 @@
-//! Answers: success as JSON, everything else as one shape. The one place where errors get a status.
+//! Responses: success as JSON, every error in one shape. The only place where errors are mapped to a status.
 //!
-//! Invariant: what a caller reads is bounded and says nothing of the inside; that stands in the log.
+//! Invariant: an error message is bounded and reveals no internals; those go to the log.
 
 use axum::Json;
 use axum::http::{HeaderValue, StatusCode, header};
@@ -11,10 +11,10 @@ use greenroom_store::StoreError;
 use serde::Serialize;
 use serde_json::json;
 
-/// Longest message of a refusal, in characters; it may repeat what the caller sent.
+/// Longest error message in characters; it may repeat what the caller sent.
 const MESSAGE_CHARS_MAX: usize = 500;
 
-/// A refusal on its way out.
+/// An error response.
 #[derive(Debug)]
 pub(crate) struct Problem {
     status: StatusCode,
@@ -22,7 +22,7 @@ pub(crate) struct Problem {
     retry_after_s: Option<u64>,
 }
 
-pub(crate) type Answer = Result<Response, Problem>;
+pub(crate) type ApiResult = Result<Response, Problem>;
 
 impl Problem {
     pub(crate) fn new(status: StatusCode, code: ErrorCode, message: impl Into<String>) -> Self {
@@ -43,17 +43,16 @@ impl Problem {
     }
 
     pub(crate) fn unauthenticated() -> Self {
-        Self::not_proven(
+        Self::unauthorized(
             "a valid bearer token is needed: `Authorization: Bearer TOKEN`, or a session",
         )
     }
 
-    /// Nobody knows who this is.
-    pub(crate) fn not_proven(message: &str) -> Self {
+    pub(crate) fn unauthorized(message: &str) -> Self {
         Self::new(StatusCode::UNAUTHORIZED, ErrorCode::Unauthorized, message)
     }
 
-    pub(crate) fn is_unproven(&self) -> bool {
+    pub(crate) fn is_unauthorized(&self) -> bool {
         self.status == StatusCode::UNAUTHORIZED
     }
 
@@ -78,7 +77,7 @@ impl Problem {
     }
 
     pub(crate) fn internal() -> Self {
-        let message = "the request could not be carried out";
+        let message = "the request failed";
         Self::new(StatusCode::INTERNAL_SERVER_ERROR, ErrorCode::RuntimeError, message)
     }
 
@@ -96,17 +95,17 @@ impl Problem {
     }
 }
 
-/// The reason by which programs know that the database does not answer.
+/// The `reason` detail that identifies an unreachable database.
 const DATABASE_UNAVAILABLE: &str = "database_unavailable";
 
 impl From<StoreError> for Problem {
     fn from(error: StoreError) -> Self {
-        tracing::error!(%error, "the store failed a request");
+        tracing::error!(%error, "store error");
         match error {
             StoreError::Down(_) => {
                 Self::unavailable(&error.to_string()).detail("reason", DATABASE_UNAVAILABLE)
             }
-            StoreError::Full => Self::unavailable("there is no space left to store anything"),
+            StoreError::Full => Self::unavailable("the store is full"),
             StoreError::Busy | StoreError::Unavailable(_) | StoreError::Lost(_) => {
                 Self::unavailable("the store is not available")
             }
@@ -170,6 +169,6 @@ impl IntoResponse for Problem {
     }
 }
 
-pub(crate) fn ok(body: impl Serialize) -> Answer {
+pub(crate) fn ok(body: impl Serialize) -> ApiResult {
     Ok(Json(body).into_response())
 }

@@ -1,13 +1,13 @@
-//! A whole answer, put together from its items.
+//! A complete response, collected from its items.
 //!
-//! Invariant: parts stand in the order in which they began; text of one kind that follows itself is one part.
+//! Invariant: parts are in the order in which they started; adjacent text of one kind is one part.
 
 use greenroom_protocol::Object;
 use greenroom_protocol::api::models::ModelStreamItem;
 use serde_json::Value;
 
 #[derive(Debug, Default)]
-pub(super) struct Answer {
+pub(super) struct Completion {
     pub parts: Vec<Part>,
     pub usage: Option<Object>,
     pub reason: String,
@@ -21,7 +21,7 @@ pub(super) enum Part {
     Media { mime_type: String, data: String },
 }
 
-impl Answer {
+impl Completion {
     pub(super) fn is_empty(&self) -> bool {
         self.parts.is_empty()
     }
@@ -29,21 +29,23 @@ impl Answer {
     pub(super) fn push(&mut self, item: &ModelStreamItem) {
         match item {
             ModelStreamItem::TextDelta { text } => match self.parts.last_mut() {
-                Some(Part::Text(had)) => had.push_str(text),
+                Some(Part::Text(existing)) => existing.push_str(text),
                 _ => self.parts.push(Part::Text(text.clone())),
             },
             ModelStreamItem::ReasoningDelta { text } => match self.parts.last_mut() {
-                Some(Part::Reasoning { text: had, signature: None }) => had.push_str(text),
+                Some(Part::Reasoning { text: existing, signature: None }) => {
+                    existing.push_str(text)
+                }
                 _ => self.parts.push(Part::Reasoning { text: text.clone(), signature: None }),
             },
             ModelStreamItem::ToolCallStart { id, name } => {
                 let (id, name) = (id.clone(), name.clone());
                 self.parts.push(Part::Call { id, name, args: String::new() });
             }
-            ModelStreamItem::ToolCallDelta { id: of, args_text } => {
+            ModelStreamItem::ToolCallDelta { id: delta_id, args_text } => {
                 for part in &mut self.parts {
                     if let Part::Call { id, args, .. } = part
-                        && id == of
+                        && id == delta_id
                     {
                         args.push_str(args_text);
                     }
@@ -69,7 +71,7 @@ impl Answer {
     }
 }
 
-/// What a media item is: the opaque end of a reasoning, or bytes.
+/// A media item: opaque reasoning data or bytes.
 pub(super) enum Media {
     Signature(String),
     Bytes { mime_type: String, data: String },
@@ -90,7 +92,6 @@ pub(super) fn media(segment: &Object) -> Media {
     }
 }
 
-/// The counts that are known.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Counts {
     pub input: Option<u64>,
@@ -102,7 +103,7 @@ pub(super) struct Counts {
 }
 
 impl Counts {
-    pub(super) fn of(usage: &Object) -> Self {
+    pub(super) fn new(usage: &Object) -> Self {
         let count = |key: &str| usage.get(key).and_then(Value::as_u64);
         Self {
             input: count("input_tokens"),
