@@ -172,7 +172,10 @@ async fn check_and_carry_out(
         live,
         rights,
         settings: &settings,
-        method: &call.method,
+        method: match method {
+            ProxyMethod::Api(method) => method.as_str(),
+            ProxyMethod::Langbot(_) => "langbot",
+        },
         plugin: &call.plugin,
         sink: &call.sink,
         params: clean.as_deref().unwrap_or(&call.params),

@@ -24,8 +24,8 @@ pub(crate) struct Call<'a> {
     pub(crate) live: &'a Arc<LiveRun>,
     pub(crate) rights: &'a Rights,
     pub(crate) settings: &'a Settings,
-    /// The name of its method.
-    pub(crate) method: &'a str,
+    /// The name of its method, or of its wire.
+    pub(crate) method: &'static str,
     /// `author/name`, from the connection.
     pub(crate) plugin: &'a str,
     /// Takes the items of a streaming call.
