@@ -269,7 +269,7 @@ test("a message to a host that is down is not lost", async () => {
   await say(page, "do not lose me");
   await see(page.getByText("Not sent"));
   await page.unroute("**/v1/agui/**");
-  await page.getByRole("button", { name: "Edit and resend" }).click();
+  await page.getByRole("button", { name: "Edit message" }).click();
   assert.equal(await page.getByRole("textbox", { name: "Your message" }).inputValue(), "do not lose me");
   await send(page).click();
   await see(answers(page).filter({ hasText: "do not lose me" }));

@@ -88,7 +88,7 @@ export const chat = {
   errorInterruptPendingTodo: "Answer it above or on the Approvals page, then send the message again.",
   errorUnreachable: "The host does not respond.",
   errorUnreachableTodo: "Check that it is running, then send the message again.",
-  tryAgain: "Edit and resend",
+  tryAgain: "Edit message",
   olderLoading: "Loading older entries…",
   olderMore: "Older entries",
   olderFailed: "Older entries could not be loaded. Retry",

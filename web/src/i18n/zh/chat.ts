@@ -91,7 +91,7 @@ export const chat: SameKeys<typeof en> = {
   errorInterruptPendingTodo: "请先在上方或“审批”页面处理，然后重新发送。",
   errorUnreachable: "主机没有响应。",
   errorUnreachableTodo: "请确认主机正在运行，然后重新发送。",
-  tryAgain: "编辑并重发",
+  tryAgain: "重新编辑",
   olderLoading: "正在加载更早的内容…",
   olderMore: "更早的内容",
   olderFailed: "加载更早的内容失败，重试",
