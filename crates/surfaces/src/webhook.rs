@@ -15,7 +15,7 @@ use sha2::Sha256;
 use std::collections::BTreeSet;
 use std::time::{Duration, SystemTime};
 
-#[derive(Clone, PartialEq, Eq)]
+#[derive(Clone)]
 pub struct Webhook {
     pub url: String,
     /// Signs every request; without it requests are unsigned.
