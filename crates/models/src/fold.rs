@@ -164,7 +164,7 @@ mod tests {
         let answer = folded(json!([{"type": "tool_call_start", "id": "a", "name": "rm"}]));
         assert_eq!(
             answer["segments"],
-            json!([{"type": "tool_call", "tool_call": {"id": "a", "name": "rm", "args": null, "args_error": "the call was never finished"}}])
+            json!([{"type": "tool_call", "tool_call": {"id": "a", "name": "rm", "args": null, "args_error": "the call is incomplete"}}])
         );
     }
 }

@@ -273,15 +273,15 @@ mod tests {
     #[test]
     fn an_invalid_option_is_named() {
         for (asked, message) in [
-            (json!({"temperature": "hot"}), "the option `temperature` is not a number"),
+            (json!({"temperature": "hot"}), "the option `temperature` must be a number"),
             (
                 json!({"tool_choice": "maybe"}),
-                "the option `tool_choice` is not auto, none, required or {name}",
+                "the option `tool_choice` must be auto, none, required or {name}",
             ),
-            (json!({"cache": true}), "the option `cache` is not auto or off"),
+            (json!({"cache": true}), "the option `cache` must be auto or off"),
             (
                 json!({"reasoning": "extreme"}),
-                "the option `reasoning` is not none, minimal, low, medium, high or {budget_tokens}",
+                "the option `reasoning` must be none, minimal, low, medium, high or {budget_tokens}",
             ),
         ] {
             let error = Options::new(&Object::new(), &object(asked)).unwrap_err();

@@ -127,8 +127,8 @@ mod tests {
     fn split(framing: Framing, pieces: &[&[u8]]) -> Result<Vec<String>, ModelError> {
         let mut splitter = Splitter::new(framing);
         let mut events = Vec::new();
-        for call_part in pieces {
-            splitter.push(call_part, &mut events)?;
+        for chunk in pieces {
+            splitter.push(chunk, &mut events)?;
         }
         splitter.finish(&mut events)?;
         Ok(events)
@@ -155,15 +155,12 @@ mod tests {
 
     #[test]
     fn a_line_over_the_limit_is_rejected() {
-        let call_part = vec![b'x'; 1024 * 1024];
+        let chunk = vec![b'x'; 1024 * 1024];
         let mut splitter = Splitter::new(Framing::Sse);
         let mut events = Vec::new();
-        let taken = (0..100).take_while(|_| splitter.push(&call_part, &mut events).is_ok()).count();
+        let taken = (0..100).take_while(|_| splitter.push(&chunk, &mut events).is_ok()).count();
         assert_eq!(taken, 8);
-        assert_eq!(
-            splitter.push(&call_part, &mut events),
-            Err(ModelError::TooLarge(EVENT_BYTES_MAX))
-        );
+        assert_eq!(splitter.push(&chunk, &mut events), Err(ModelError::TooLarge(EVENT_BYTES_MAX)));
     }
 
     #[test]

@@ -197,7 +197,7 @@ mod tests {
         {
             assert_eq!(problem(url), None, "{url}");
         }
-        let expected = Some("the `url` of media begins with `https://`, `http://` or `data:`");
+        let expected = Some("the `url` of media must start with `https://`, `http://` or `data:`");
         for url in
             ["file:///etc/passwd", "FILE:/etc/passwd", "ftp://example.com", "/etc/passwd", "", "é"]
         {

@@ -158,7 +158,7 @@ fn call_ids_differ_as_the_conversation_grows() {
 fn invalid_arguments_are_sent_unchanged() {
     let script = r#"
         [[rule]]
-        answer = [{ call = "x", id = "c1", args_text = '{"a": ', call_part = 3 }]"#;
+        answer = [{ call = "x", id = "c1", args_text = '{"a": ', piece = 3 }]"#;
     let plan = play(script, &asks("go"));
     let delta = |text: &str| {
         PlanStep::Item(ModelStreamItem::ToolCallDelta { id: "c1".into(), args_text: text.into() })
@@ -235,7 +235,7 @@ fn rules_match_every_property_of_a_request() {
         .options
         .insert("response_format".into(), json!({"type": "json_schema", "schema": schema}));
     assert_eq!(says(&wants), r#"{"n":0}"#);
-    assert_eq!(says(&asks("x")), "No rule of this script applies to: x");
+    assert_eq!(says(&asks("x")), "No rule of this script matches: x");
 }
 
 #[test]
@@ -289,26 +289,26 @@ fn an_invalid_script_is_rejected_with_its_line() {
         ("\n[[rule]]\nwhen.regex = '('\nanswer = 'x'".to_owned(), "line 3: `regex`"),
         ("[[rule]]\nanswer = '{{nope}}'".to_owned(), "line 2: `{{nope}}` is unknown"),
         (rule("{ text = \"{{match.1}}\" }"), "line 5: `{{match.1}}` needs `when.regex`"),
-        (rule("{ call = \"x\", args = { a = \"{{\" } }"), "line 5: `{{` is never closed"),
+        (rule("{ call = \"x\", args = { a = \"{{\" } }"), "line 5: `{{` is not closed"),
         (
             rule("{ text = \"b\", finish = \"stop\" }"),
-            "line 5: the step is several things at once: text, finish",
+            "line 5: the step has several kinds: text, finish",
         ),
-        (rule("{ call_part = 3 }"), "line 5: the step says nothing"),
+        (rule("{ piece = 3 }"), "line 5: the step is empty"),
         (
             rule("{ text = \"b\", retry_after_s = 3 }"),
             "line 5: `retry_after_s` does not belong to `text`",
         ),
         (rule("{ tex = \"b\" }"), "line 5: unknown field `tex`"),
-        (rule("{ finish = \"done\" }"), "line 5: `finish` is one of"),
-        (rule("{ error = 200 }"), "line 5: `error` is an HTTP status"),
-        (rule("{ usage = { input = 3 } }"), "line 5: `usage.input` is unknown"),
+        (rule("{ finish = \"done\" }"), "line 5: `finish` must be one of"),
+        (rule("{ error = 200 }"), "line 5: `error` must be an HTTP status"),
+        (rule("{ usage = { input = 3 } }"), "line 5: unknown key `usage.input`"),
         (rule("{ cut = true }, { text = \"b\" }"), "line 5: nothing can follow"),
         (rule("{ media = { type = \"image\" } }"), "line 5: `media` needs"),
         ("[[rule]]\ntimes = 0\nanswer = 'x'".to_owned(), "line 1: `times = 0`"),
         (
             "[[rule]]\nanswer = 3".to_owned(),
-            "line 2: invalid type: integer `3`, expected a text or a list of steps",
+            "line 2: invalid type: integer `3`, expected a string or a list of steps",
         ),
     ] {
         let message = refused(&script);

@@ -167,7 +167,7 @@ pub(super) fn body(decoded: &DecodedRequest, stamp: &Stamp, completion: &Complet
             Part::Media { mime_type, data } => parts.push(inline(mime_type, data)),
         }
     }
-    finished(call_part(decoded, stamp, parts), &completion.reason, completion.usage.as_ref())
+    finished(chunk(decoded, stamp, parts), &completion.reason, completion.usage.as_ref())
 }
 
 pub(super) fn error_body(status: u16, message: &str) -> Value {
@@ -199,23 +199,23 @@ fn signed(mut part: Value, signature: &mut Option<String>) -> Value {
     part
 }
 
-fn call_part(decoded: &DecodedRequest, stamp: &Stamp, parts: Vec<Value>) -> Value {
+fn chunk(decoded: &DecodedRequest, stamp: &Stamp, parts: Vec<Value>) -> Value {
     json!({
         "candidates": [{"content": {"role": "model", "parts": parts}, "index": 0}],
         "modelVersion": decoded.model, "responseId": stamp.id,
     })
 }
 
-fn finished(mut call_part: Value, reason: &str, usage: Option<&Object>) -> Value {
+fn finished(mut chunk: Value, reason: &str, usage: Option<&Object>) -> Value {
     let reason = match reason {
         "stop" | "tool_calls" => "STOP",
         "length" => "MAX_TOKENS",
         "content_filter" => "SAFETY",
         _ => "OTHER",
     };
-    put(&mut call_part["candidates"][0], "finishReason", Some(reason));
-    put(&mut call_part, "usageMetadata", usage.map(counts));
-    call_part
+    put(&mut chunk["candidates"][0], "finishReason", Some(reason));
+    put(&mut chunk, "usageMetadata", usage.map(counts));
+    chunk
 }
 
 /// Thoughts are counted separately from the rest of the output.
@@ -258,8 +258,8 @@ impl Stream {
     }
 
     fn part(&mut self, part: Value, out: &mut String) {
-        let call_part = call_part(&self.decoded, &self.stamp, vec![part]);
-        self.write(&call_part, out);
+        let chunk = chunk(&self.decoded, &self.stamp, vec![part]);
+        self.write(&chunk, out);
     }
 }
 
@@ -296,7 +296,7 @@ impl Encoder for Stream {
             ModelStreamItem::Finish { reason } => {
                 let mut parts = vec![json!({"text": ""})];
                 parts[0] = signed(parts[0].take(), &mut self.signature);
-                let last = call_part(&self.decoded, &self.stamp, parts);
+                let last = chunk(&self.decoded, &self.stamp, parts);
                 let last = finished(last, reason, self.usage.as_ref());
                 self.write(&last, out);
                 if self.decoded.streaming == Streaming::Array {

@@ -51,9 +51,7 @@ async fn send_to(script: &Arc<Script>, method: &str, address: &str, body: &Value
             let mut body = String::new();
             let end = loop {
                 match tokio::time::timeout(Duration::from_secs(3600), pieces.next()).await {
-                    Ok(Some(Ok(call_part))) => {
-                        body.push_str(std::str::from_utf8(&call_part).unwrap())
-                    }
+                    Ok(Some(Ok(chunk))) => body.push_str(std::str::from_utf8(&chunk).unwrap()),
                     Ok(Some(Err(Cut))) => break End::Cut,
                     Ok(None) => break End::Clean,
                     Err(_) => break End::IdleTimeout,

@@ -7,8 +7,8 @@ const SCRIPT: &str = r#"
     [[rule]]
     answer = [
       { reasoning = "hm", signature = "SIG" },
-      { text = "Let me see" , call_part = 7 },
-      { call = "look", id = "call_1", args = { at = "it" }, call_part = 8 },
+      { text = "Let me see" , piece = 7 },
+      { call = "look", id = "call_1", args = { at = "it" }, piece = 8 },
       { usage = { input_tokens = 10, output_tokens = 7, cached_input_tokens = 4, reasoning_tokens = 2 } },
     ]
 "#;
@@ -245,7 +245,7 @@ async fn gemini_comes_in_pieces_as_events_or_as_one_array() {
     ];
     let address = "/v1beta/models/gemini-x:streamGenerateContent";
     let events = events(SCRIPT, &format!("{address}?alt=sse"), &gemini()).await;
-    let part = |call_part: &Value| call_part["candidates"][0]["content"]["parts"][0].clone();
+    let part = |chunk: &Value| chunk["candidates"][0]["content"]["parts"][0].clone();
     let parts: Vec<Value> = events.iter().map(|(_, data)| part(data)).collect();
     assert_eq!(parts, expected);
     let finishes: Vec<&Value> =
