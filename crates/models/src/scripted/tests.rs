@@ -263,10 +263,7 @@ async fn a_stream_ends_with_the_scripted_fault() {
         ),
         ("{ cut = true }", ModelError::Unavailable("the connection was cut".into())),
         ("{ silence = true }", ModelError::IdleTimeout(Duration::from_secs(9))),
-        (
-            "{ garbage = '<html>' }",
-            ModelError::InvalidResponse("a scripted answer that is none".into()),
-        ),
+        ("{ garbage = '<html>' }", ModelError::InvalidResponse("scripted garbage".into())),
         ("{ wait_ms = 10000 }", ModelError::IdleTimeout(Duration::from_secs(9))),
     ];
     for (step, error) in cases {

@@ -186,6 +186,6 @@ async fn a_models_own_timeout_is_not_reported_as_the_runs_deadline() {
     hasty.timeout = Duration::from_millis(250);
     let (items, error) = ask_once(&Model::new(hasty).unwrap()).await.unwrap();
     assert_eq!(items, json!([{"type": "text_delta", "text": "hel"}]));
-    let text = "its answer took longer than 0.25 s".to_owned();
+    let text = "its response took longer than 0.25 s".to_owned();
     assert_eq!(error, Some(ModelError::Unavailable(text)));
 }

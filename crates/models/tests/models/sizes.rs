@@ -48,7 +48,7 @@ async fn calls_without_end_are_dropped_at_the_limit() {
         .collect();
     let event = json!({"choices": [{"index": 0, "delta": {"tool_calls": calls}}]});
     let (error, _) = flooded(format!("data: {event}\n\n")).await;
-    assert_eq!(error, ModelError::InvalidResponse("it holds more than 1024 calls".to_owned()));
+    assert_eq!(error, ModelError::InvalidResponse("it contains more than 1024 calls".to_owned()));
 }
 
 #[tokio::test]

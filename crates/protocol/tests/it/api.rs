@@ -41,7 +41,7 @@ fn an_error_names_the_field_and_an_unknown_scope_or_area() {
     let error = refused::<StorageGetParams>(r#"{"area":"/etc","key":"k"}"#);
     assert!(error.starts_with("`area`: unknown variant `/etc`, expected one of"), "{error}");
     let error = refused::<HistoryPageParams>(r#"{"limit":"many"}"#);
-    assert_eq!(error, "`limit`: invalid type: string \"many\", expected a whole number");
+    assert_eq!(error, "`limit`: invalid type: string \"many\", expected an integer");
     let error = refused::<HistorySearchParams>(r#"{"query":"q","filters":{"roles":["king"]}}"#);
     assert!(error.starts_with("`filters.roles[0]`: unknown variant `king`"), "{error}");
     let error = refused::<HistorySearchParams>(r#"{"query":"q","filters":{"after":"noon"}}"#);

@@ -41,5 +41,5 @@ async fn an_invalid_name_or_a_duplicate_runner_is_rejected() {
     assert!(testing::run(bad, "1", Default::default()).await.is_err());
     let twice = Plugin::new("me", "shout").runner(Shout).runner(Shout);
     let error = testing::run(twice, "1", Default::default()).await.unwrap_err();
-    assert_eq!(error.to_string(), "the runner `plugin:me/shout/loud` is there twice");
+    assert_eq!(error.to_string(), "duplicate runner `plugin:me/shout/loud`");
 }

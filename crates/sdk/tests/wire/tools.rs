@@ -156,13 +156,14 @@ async fn an_invalid_tool_is_not_served() {
         let plugin = Plugin::new("me", "shelf").tool(Tool::new("good", nothing)).tool(tool);
         testing::call_tool(plugin, "good", json!({})).await.unwrap_err().to_string()
     };
-    assert_eq!(refused(Tool::new("good", nothing)).await, "the tool `good` is there twice");
-    let name = "the tool `a/b` cannot be offered: its name must have 1 to 128 of the characters A-Z a-z 0-9 _ . -";
+    assert_eq!(refused(Tool::new("good", nothing)).await, "duplicate tool `good`");
+    let name =
+        "invalid tool `a/b`: its name must have 1 to 128 of the characters A-Z a-z 0-9 _ . -";
     assert_eq!(refused(Tool::new("a/b", nothing)).await, name);
     async fn list(_: Vec<u8>, _: ToolCtx) -> Result<(), ToolError> {
         Ok(())
     }
-    let schema = "the tool `list` cannot be offered: `input_schema` must be a JSON Schema of the type `object`";
+    let schema = "invalid tool `list`: `input_schema` must be a JSON Schema of the type `object`";
     assert_eq!(refused(Tool::new("list", list)).await, schema);
     let empty = testing::call_tool(Plugin::new("me", "empty"), "x", json!({})).await.unwrap_err();
     assert_eq!(empty.to_string(), "the plugin has no runner and no tool");

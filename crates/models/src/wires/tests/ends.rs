@@ -82,7 +82,7 @@ fn an_error_in_the_stream_ends_it_with_that_error() {
     assert_eq!(error(Gemini, &[limit]), "rate limited: quota");
     assert_eq!(
         error(OpenAiChat, &[chat(json!({"content": "hi"}))]),
-        "the provider cannot be reached: the answer broke off"
+        "the provider cannot be reached: the response broke off"
     );
 }
 
