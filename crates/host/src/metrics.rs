@@ -18,10 +18,8 @@ pub struct Metrics {
     pub deliveries_retried: AtomicU64,
     pub run_ms: AtomicU64,
     runs_open: AtomicUsize,
-    completed: AtomicU64,
-    failed: AtomicU64,
-    cancelled: AtomicU64,
-    timeout: AtomicU64,
+    /// One counter per status, in the order of `RunStatus::ALL`.
+    runs_ended: [AtomicU64; RunStatus::ALL.len()],
 }
 
 impl Metrics {
@@ -41,9 +39,7 @@ impl Metrics {
         let _ = self.runs_open.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |open| {
             Some(open.saturating_sub(1))
         });
-        if let Some(counter) = self.ended(status) {
-            Self::add(counter);
-        }
+        Self::add(&self.runs_ended[status as usize]);
     }
 
     /// Runs that are queued or running.
@@ -52,13 +48,7 @@ impl Metrics {
     }
 
     /// How many runs ended with a status.
-    pub fn ended(&self, status: RunStatus) -> Option<&AtomicU64> {
-        match status {
-            RunStatus::Completed => Some(&self.completed),
-            RunStatus::Failed => Some(&self.failed),
-            RunStatus::Cancelled => Some(&self.cancelled),
-            RunStatus::Timeout => Some(&self.timeout),
-            RunStatus::Queued | RunStatus::Running => None,
-        }
+    pub fn runs_ended(&self, status: RunStatus) -> u64 {
+        self.runs_ended[status as usize].load(Ordering::Relaxed)
     }
 }

@@ -18,6 +18,16 @@ pub enum RunStatus {
 }
 
 impl RunStatus {
+    /// In the order of the declaration: `status as usize` is an index into it.
+    pub const ALL: [RunStatus; 6] = [
+        RunStatus::Queued,
+        RunStatus::Running,
+        RunStatus::Completed,
+        RunStatus::Failed,
+        RunStatus::Cancelled,
+        RunStatus::Timeout,
+    ];
+
     pub fn as_str(self) -> &'static str {
         match self {
             RunStatus::Queued => "queued",
@@ -30,9 +40,12 @@ impl RunStatus {
     }
 
     pub fn parse(text: &str) -> Option<Self> {
-        [Self::Queued, Self::Running, Self::Completed, Self::Failed, Self::Cancelled, Self::Timeout]
-            .into_iter()
-            .find(|status| status.as_str() == text)
+        Self::ALL.into_iter().find(|status| status.as_str() == text)
+    }
+
+    /// The statuses that end a run.
+    pub fn ended() -> impl Iterator<Item = Self> {
+        Self::ALL.into_iter().filter(|status| !status.is_open())
     }
 
     pub fn is_open(self) -> bool {

@@ -116,11 +116,8 @@ fn render(metrics: &Metrics) -> String {
         );
     }
     out.push_str("# HELP greenroom_runs_ended_total Runs ended.\n# TYPE greenroom_runs_ended_total counter\n");
-    for status in
-        [RunStatus::Completed, RunStatus::Failed, RunStatus::Cancelled, RunStatus::Timeout]
-    {
-        let value = metrics.ended(status).map_or(0, |counter| counter.load(Ordering::Relaxed));
-        let name = status.as_str();
+    for status in RunStatus::ended() {
+        let (name, value) = (status.as_str(), metrics.runs_ended(status));
         let _ = writeln!(out, "greenroom_runs_ended_total{{status=\"{name}\"}} {value}");
     }
     let open = metrics.runs_open();

@@ -1,6 +1,6 @@
 // The API's types under the names that the pages use; the structures are generated from docs/openapi.json.
 import type {
-  AgentDetail, ApprovalView, BindingTrial, DynamicFormItemSchema, Grant, Overview, RunView, Story,
+  AgentDetail, ApprovalView, BindingTrial, DynamicFormItemSchema, Grant, Overview, Story,
 } from "./generated/schemas";
 
 export type {
@@ -11,6 +11,7 @@ export type {
   StateScope, Story, Tool, ToolServer, TranscriptItem,
 } from "./generated/schemas";
 export type { Json, JsonObject } from "./json";
+export { ENDED, FAILED } from "./run-status";
 
 export type ApprovalStatus = ApprovalView["status"];
 export type ApprovalMode = AgentDetail["policy"]["actions"][string];
@@ -22,5 +23,3 @@ export type StoryApproval = Story["approvals"][number];
 
 /** A setting of a runner; runners may add bounds, which the protocol does not name. */
 export type FormItem = DynamicFormItemSchema & { minimum?: number; maximum?: number };
-
-export const ENDED: ReadonlySet<RunView["status"]> = new Set(["completed", "failed", "cancelled", "timeout"]);

@@ -1,5 +1,6 @@
 // Badges, and badges for statuses.
 import type { ReactNode } from "react";
+import { RUN_STATUS, RUN_STATUSES } from "@/api/run-status";
 import { useT, type Key } from "@/i18n";
 import styles from "./surface.module.css";
 
@@ -14,12 +15,7 @@ export function Badge({ children, tone = "neutral", title }: { children: ReactNo
 }
 
 const statuses: Record<string, { tone: Tone; text: Key; live?: boolean }> = {
-  queued: { tone: "neutral", text: "ui.statusQueued" },
-  running: { tone: "info", text: "ui.statusRunning", live: true },
-  completed: { tone: "ok", text: "ui.statusCompleted" },
-  failed: { tone: "bad", text: "ui.statusFailed" },
-  cancelled: { tone: "neutral", text: "ui.statusCancelled" },
-  timeout: { tone: "bad", text: "ui.statusTimeout" },
+  ...Object.fromEntries(RUN_STATUSES.map((status) => [status, { ...RUN_STATUS[status], text: `runs.status.${status}` as const }])),
   pending: { tone: "warn", text: "ui.statusPending", live: true },
   allowed: { tone: "ok", text: "ui.statusAllowed" },
   denied: { tone: "bad", text: "ui.statusDenied" },

@@ -3,7 +3,7 @@
 use crate::client::{Client, HostArgs, Page};
 use crate::failure::{Exit, Outcome};
 use crate::{output, times};
-use greenroom_protocol::RunView;
+use greenroom_protocol::{RunStatus, RunView};
 
 /// List runs, newest first
 #[derive(Debug, clap::Args)]
@@ -19,7 +19,7 @@ pub struct Args {
     #[arg(long, value_name = "NAME")]
     agent: Option<String>,
     /// Only runs with this status
-    #[arg(long, value_parser = ["queued", "running", "completed", "failed", "cancelled", "timeout"])]
+    #[arg(long, value_parser = RunStatus::ALL.map(RunStatus::as_str))]
     status: Option<String>,
     #[command(flatten)]
     page: super::PageArgs,

@@ -1,7 +1,7 @@
 //! `docs/schema/` matches the types.
 
-use greenroom_protocol::schema;
-use serde_json::Value;
+use greenroom_protocol::{RunStatus, schema};
+use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
@@ -26,4 +26,13 @@ fn docs_schema_has_not_drifted_from_the_types() {
         .filter(|name| name.ends_with(".json"))
         .collect();
     assert_eq!(kept, expected, "docs/schema has files that no type stands behind: {HINT}");
+}
+
+#[test]
+fn the_list_of_statuses_is_complete_and_in_the_order_of_the_declaration() {
+    let schema = schemars::schema_for!(RunStatus);
+    assert_eq!(schema.get("enum"), Some(&json!(RunStatus::ALL)));
+    for (index, status) in RunStatus::ALL.into_iter().enumerate() {
+        assert_eq!((status as usize, json!(status)), (index, json!(status.as_str())));
+    }
 }

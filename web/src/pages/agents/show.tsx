@@ -2,7 +2,7 @@
 import { useQuery } from "@tanstack/react-query";
 import { Link, useLocation } from "wouter";
 import { get, path, type Page as ApiPage } from "@/api/client";
-import type { AgentDetail, AuditRecord, Run } from "@/api/types";
+import { FAILED, type AgentDetail, type AuditRecord, type Run } from "@/api/types";
 import { useLanguage, useT } from "@/i18n";
 import { useLastPart, useQueryString } from "@/pages/runs/address";
 import { Inline } from "@/pages/runs/inline";
@@ -106,7 +106,7 @@ function Runs({ name }: { name: string }) {
     <Loaded query={runs}>
       {({ items }) => {
         if (items.length === 0) return <Card><Empty icon="runs" title={t("agents.show.noRuns")} /></Card>;
-        const bad = items.filter((run) => run.status === "failed" || run.status === "timeout").length;
+        const bad = items.filter((run) => FAILED.has(run.status)).length;
         return (
           <Card
             flush

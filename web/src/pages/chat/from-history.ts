@@ -1,5 +1,5 @@
 // Transcript items and runs as entries.
-import type { Run, TranscriptItem } from "@/api/types";
+import { FAILED, type Run, type TranscriptItem } from "@/api/types";
 import { fileOf, isMedia, isObject, textOr, type Entry, type FileRef } from "./entry";
 import { toolOutput } from "./tool-output";
 
@@ -59,7 +59,7 @@ function filesOf(item: TranscriptItem): FileRef[] {
 export function endOfRun(run: Run): Entry | null {
   const id = `${run.run_id}.end`;
   if (run.status === "cancelled") return { kind: "notice", id, runId: run.run_id, notice: "cancelled" };
-  if (run.status !== "failed" && run.status !== "timeout") return null;
+  if (!FAILED.has(run.status)) return null;
   const code = run.error?.code ?? (run.status === "timeout" ? "deadline_exceeded" : "runtime_error");
   return { kind: "error", id, runId: run.run_id, agent: run.agent, code, message: run.error?.message ?? "" };
 }

@@ -2,16 +2,13 @@
 import { useQuery } from "@tanstack/react-query";
 import { useEffect, useState } from "react";
 import { get, type Page } from "@/api/client";
-import type { Agent, RunStatus } from "@/api/types";
-import { useT, type Key } from "@/i18n";
+import { RUN_STATUSES } from "@/api/run-status";
+import type { Agent } from "@/api/types";
+import { useT } from "@/i18n";
 import { Button, Field, Input, SearchInput, Select } from "@/ui";
-import { STATUSES, type Filters, type Window } from "./logic/filters";
+import type { Filters, Window } from "./logic/filters";
 import styles from "./list.module.css";
 
-const STATUS_TEXTS: Record<RunStatus, Key> = {
-  queued: "ui.statusQueued", running: "ui.statusRunning", completed: "ui.statusCompleted", failed: "ui.statusFailed",
-  cancelled: "ui.statusCancelled", timeout: "ui.statusTimeout",
-};
 const TYPING_MS = 300;
 
 export function FilterBar({ filters, onChange }: { filters: Filters; onChange: (filters: Filters) => void }) {
@@ -23,7 +20,7 @@ export function FilterBar({ filters, onChange }: { filters: Filters; onChange: (
     const rest = Object.fromEntries(Object.entries(filters).filter(([name]) => name !== key)) as Filters;
     onChange(value === "" ? rest : ({ ...rest, [key]: value } as Filters));
   };
-  const statuses = STATUSES.map((status) => ({ value: status, label: t(STATUS_TEXTS[status]) }));
+  const statuses = RUN_STATUSES.map((status) => ({ value: status, label: t(`runs.status.${status}`) }));
   const windows: { value: Window; label: string }[] = [
     { value: "hour", label: t("runs.filter.lastHour") }, { value: "day", label: t("runs.filter.lastDay") }, { value: "week", label: t("runs.filter.lastWeek") },
   ];

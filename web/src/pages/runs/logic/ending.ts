@@ -1,6 +1,6 @@
 // Entries of a run's outcome and deliveries.
 
-import type { Delivery, Story } from "@/api/types";
+import { ENDED, type Delivery, type Story } from "@/api/types";
 import { explainFailure } from "./explain";
 import type { FactStep, Step } from "./fold";
 import { text, time } from "./read";
@@ -15,10 +15,10 @@ export function endEntries(story: Story, steps: readonly Step[]): Entry[] {
 
 function ending(story: Story, steps: readonly Step[]): Entry | undefined {
   const { run } = story;
-  if (run.status === "queued" || run.status === "running") return undefined;
+  if (!ENDED.has(run.status)) return undefined;
   const at = time(run.finished_at);
   const base = {
-    id: "end", section: "end", kind: "end", title: say(`runs.end.${run.status}`),
+    id: "end", section: "end", kind: "end", title: say(`runs.status.${run.status}`),
     ...(at === undefined ? {} : { start: at, end: at }),
   } as const;
   const error = run.error ?? undefined;

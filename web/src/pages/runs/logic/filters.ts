@@ -1,8 +1,8 @@
 // The filters of the list of runs, as in the URL.
 
+import { RUN_STATUSES } from "@/api/run-status";
 import type { Run, RunStatus } from "@/api/types";
 
-export const STATUSES: readonly RunStatus[] = ["queued", "running", "completed", "failed", "cancelled", "timeout"];
 export const WINDOWS = { hour: 3_600_000, day: 86_400_000, week: 604_800_000 } as const;
 export type Window = keyof typeof WINDOWS;
 
@@ -21,7 +21,7 @@ export function readFilters(search: string): Filters {
   const params = new URLSearchParams(search);
   const value = (name: string) => params.get(name)?.trim() ?? "";
   const filters: Filters = {};
-  const status = STATUSES.find((one) => one === value("status"));
+  const status = RUN_STATUSES.find((one) => one === value("status"));
   const window = (Object.keys(WINDOWS) as Window[]).find((one) => one === value("time"));
   if (status !== undefined) filters.status = status;
   if (window !== undefined) filters.window = window;
