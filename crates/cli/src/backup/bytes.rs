@@ -182,7 +182,7 @@ mod tests {
         );
         database.execute_batch(&row).unwrap();
         let refused = collect().unwrap_err().to_string();
-        assert!(refused.contains(HASH) && refused.contains("no bytes"), "{refused}");
+        assert!(refused.contains(HASH) && refused.contains("does not exist"), "{refused}");
         store.close();
     }
 }

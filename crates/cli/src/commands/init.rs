@@ -56,7 +56,7 @@ mod tests {
         assert_eq!(read(TEMPLATE), Config::default());
         let is_key = |line: &str| line.starts_with("# [") || line.contains(" = ");
         let keys = TEMPLATE.lines().filter(|line| line.starts_with("# ") && is_key(line));
-        let keys = keys.filter(|line| !line.contains("A secret never"));
+        let keys = keys.filter(|line| !line.contains("Never write a secret"));
         let text: Vec<&str> = keys.map(|line| &line[2..]).collect();
         let config = read(&text.join("\n"));
         let counts = (config.agents.len(), config.models.len(), config.tools.len());

@@ -210,7 +210,7 @@ async fn help_lists_what_is_available_to_this_actor_and_nothing_else() {
     scene.stage.api.ready_runner("forge").await;
     let help = scene.answer("c1", "/help").await;
     for line in [
-        "/help [NAME] — what there is, or how to call one tool",
+        "/help [NAME] — list commands and tools, or show how to call one",
         "/reset — start the conversation over",
         "/calendar.read mode=day|range|event [date=<text>]",
         "/forge.add a=<number> b=<number> — Adds two numbers",

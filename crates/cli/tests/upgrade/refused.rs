@@ -48,7 +48,7 @@ async fn refuse_then_upgrade(kind: Kind) {
         assert_eq!(output.status.code(), Some(1), "{said}");
         let message = "error: the database has schema 1, this version needs schema ";
         assert!(said.contains(message), "{said}");
-        assert!(said.contains("hint: make a backup with `greenroom backup create`"), "{said}");
+        assert!(said.contains("hint: create a backup with `greenroom backup create`"), "{said}");
     }
     let looked = doctor(&opened);
     assert!(looked.contains("; the next start upgrades it from schema 1 to "), "{looked}");

@@ -352,11 +352,11 @@ mod tests {
           attempt  2
           models   3 calls, 120 tokens, $0.0012 without 1 of unknown cost
 
-               0 ms  accepted       message.received from api at 2026-01-02T03:04:05.000Z
+               0 ms  accepted    message.received from api at 2026-01-02T03:04:05.000Z
                2 ms  started
                      restarted
-              1.2 s  failed         runner.crashed: the process ended with status 3
-              1.0 s  diagnostic     result.invalid: `key` is empty
+              1.2 s  failed      runner.crashed: the process ended with status 3
+              1.0 s  diagnostic  result.invalid: `key` is empty
         "#);
     }
 }
