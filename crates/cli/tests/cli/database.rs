@@ -66,7 +66,7 @@ async fn a_database_that_goes_down_is_named_everywhere_and_work_goes_on_when_it_
     assert!(doctor.contains(&format!("{place}, version ")), "{doctor}");
     server.stop(Stop::Fast);
     let down = format!("error: the PostgreSQL database `{name}` does not answer");
-    let hint = "hint: start the database: the host connects again by itself";
+    let hint = "hint: start the database: the host reconnects by itself";
     for args in [&["send", "hello again", "--agent", "echo"][..], &["runs", "list"]] {
         let said = told(dir.path(), args);
         assert!(said.starts_with("exit 1"), "{args:?}: {said}");

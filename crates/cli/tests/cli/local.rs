@@ -177,8 +177,8 @@ fn check_warns_of_what_is_missing_and_doctor_calls_it_a_problem() {
     let told = String::from_utf8(output.stdout).unwrap();
     assert_eq!(output.status.code(), Some(1));
     let line = |what: &str| told.lines().find(|line| line.contains(what)).unwrap_or_default();
-    assert!(line("runner gone").contains("there is no folder"), "{told}");
-    assert!(line("runner unbuilt").contains("there is no program"), "{told}");
+    assert!(line("runner gone").contains("gone` does not exist"), "{told}");
+    assert!(line("runner unbuilt").contains("unbuilt` does not exist"), "{told}");
     assert!(line("disk").contains("MiB free"), "{told}");
     assert!(line("database").contains("created at the first start"), "{told}");
     assert!(line("limits").ends_with("defaults"), "{told}");
@@ -195,7 +195,7 @@ fn doctor_goes_on_behind_a_broken_configuration() {
     assert_eq!(output.status.code(), Some(1));
     let line = |what: &str| told.lines().find(|line| line.contains(what)).unwrap_or_default();
     assert!(line("configuration").contains("unknown key `lane_lenght`"), "{told}");
-    assert!(line("runner gone").contains("there is no folder"), "{told}");
+    assert!(line("runner gone").contains("gone` does not exist"), "{told}");
     assert!(line("database").contains("created at the first start"), "{told}");
     assert!(line("ok       limits").contains("lane_length = 7"), "{told}");
     // What is no TOML at all says nothing about anything.
@@ -229,7 +229,7 @@ fn a_misspelt_tool_is_refused_or_warned_of_with_the_nearest_name() {
     assert!(said.contains("excludes `files.raed_file`; did you mean `files.read_file`?"), "{said}");
     std::fs::create_dir(dir.path().join("skills")).unwrap();
     let said = check("[tools.book]\nkind = \"skills\"\ndir = \"skills\"\n", "tools = [\"book.*\"]");
-    assert!(said.starts_with("exit 2") && said.contains("granted with `skills = […]`"), "{said}");
+    assert!(said.starts_with("exit 2") && said.contains("grant it with `skills = […]`"), "{said}");
 }
 
 #[test]

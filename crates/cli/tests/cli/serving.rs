@@ -123,7 +123,7 @@ async fn sign_in(address: &str) -> u16 {
 async fn the_printed_addresses_sign_in_once_each() {
     let dir = tempfile::tempdir().unwrap();
     let nobody = told(dir.path(), &["open"]);
-    assert!(nobody.starts_with("exit 3") && nobody.contains("no host runs"), "{nobody}");
+    assert!(nobody.starts_with("exit 3") && nobody.contains("no host is running"), "{nobody}");
     let _host = serve(dir.path()).await;
     until_logged(dir.path(), "greenroom is ready: ").await;
     let log = std::fs::read_to_string(dir.path().join("log")).unwrap();

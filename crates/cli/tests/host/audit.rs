@@ -180,7 +180,7 @@ fn old_event() -> AcceptEvent {
             run_id: None,
             actor_id: None,
             text: Some("long ago".to_owned()),
-            body: "{}".to_owned(),
+            body: r#"{"segments":[],"artifacts":[],"metadata":{}}"#.to_owned(),
         }),
         artifacts: Vec::new(),
         uploads: Vec::new(),

@@ -299,7 +299,7 @@ fn allow(job: &Job, plan: &mut Plan, interpreters: BTreeSet<PathBuf>) -> Result<
             ));
         }
         if !path.exists() {
-            plan.warnings.push(format!("`{}` of `paths` does not exist", path.display()));
+            plan.warnings.push(format!("`{}` in `paths` does not exist", path.display()));
         }
         let is_read_only = path == plan.dir && !job.owns_dir;
         let (open, whole) = match is_read_only {

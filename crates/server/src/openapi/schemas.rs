@@ -151,7 +151,7 @@ fn event() -> Value {
             "conversation_id": text_or_null(), "conversation_seq": {"type": ["integer", "null"]},
             "run_id": text_or_null(),
             "trigger": {"type": ["string", "null"],
-                "description": "The entrance; null for the host's own facts (`source` = `host`)."},
+                "description": "The trigger source; null for events of the host itself (`source` = `host`)."},
             "raw_ref": {"description": "Where the event's `data` is stored when it was too large.",
                 "anyOf": [by_ref("schemas", "RawEventRef"), {"type": "null"}]},
         }),
