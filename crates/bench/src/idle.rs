@@ -42,7 +42,7 @@ pub(super) async fn measure(plan: &Plan) -> anyhow::Result<Vec<Measure>> {
     };
     let tree = format!("{:.1} MB in {} processes", tree as f64 / MEGABYTE, family.len());
     Ok(vec![
-        plain("resident memory of an idle host", 20.0, resident, tree),
+        plain("resident memory of an idle host", 22.0, resident, tree),
         Measure {
             row: 6,
             what: "ready after exec, p50".to_owned(),
@@ -55,7 +55,7 @@ pub(super) async fn measure(plan: &Plan) -> anyhow::Result<Vec<Measure>> {
                 ready.percentile_ms(100)
             ),
         },
-        plain("size of the program", 30.0, size, "as it was built".to_owned()),
+        plain("size of the program", 34.0, size, "as it was built".to_owned()),
     ])
 }
 

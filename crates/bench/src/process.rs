@@ -1,4 +1,4 @@
-//! What the system says about processes: processor time, memory, family.
+//! What the system says about processes: CPU time, memory, family.
 //!
 //! Invariant: read from /proc alone; what cannot be read is an error or nothing, never zero.
 

@@ -55,7 +55,7 @@ fn measure_of(wire: &str, bare: &Seen, seen: &Seen, runs: usize) -> Measure {
     Measure {
         row: 10,
         what: format!(
-            "processor time the host adds to a run of a Python runner, {wire} wire, {AT_ONCE} at once"
+            "CPU time the host adds to a run of a Python runner, {wire} wire, {AT_ONCE} at once"
         ),
         unit: Unit::Milliseconds,
         budget: Budget::AtMost(0.5),
