@@ -37,7 +37,7 @@ async fn bodies_that_are_no_events_are_refused_with_a_reason() {
         (b"{\"event_type\":\"a\",\"input\":{\"text\":\"\\ud800\"}}", "hex escape"),
         (b"{\"event_type\":\"a\",\"input\":{\"text\":\"\xff\"}}", "unicode"),
         (b"{\"event_type\":\"a\",\"input\":{\"text\":\"raw \x01\"}}", "control character"),
-        (b"{\"event_type\":\"a\",\"source\":\"host\"}", "host's own facts"),
+        (b"{\"event_type\":\"a\",\"source\":\"host\"}", "reserved for the host"),
         (b"{\"event_type\":\"a\",\"delivery\":{\"surface\":\"nowhere\"}}", "nowhere"),
         (b"event_type=a", "expected"),
         (endless.as_bytes(), "unknown field"),

@@ -319,7 +319,7 @@ async fn an_unknown_outcome_is_shown_and_can_be_sent_again() {
     assert_eq!(outcome(&delivery), ("unknown", 1));
     assert_eq!(stage.get("/v1/overview").await.body["queue"]["deliveries_unknown"], 1);
     let log = stage.host.log();
-    assert!(log.contains("delivery has an unknown outcome"), "{log}");
+    assert!(log.contains("delivery outcome unknown"), "{log}");
     let (output, text) = greenroom(&stage, &["doctor"]).await;
     assert_eq!(output.status.code(), Some(1), "{text}");
     assert!(text.contains("1 with an unknown outcome"), "{text}");

@@ -87,7 +87,7 @@ async fn a_plugin_that_cancels_its_own_start_says_so() {
     std::fs::write(&file, code.replace("class Plain(Runner):\n", start)).unwrap();
     wait_for("its last words", PATIENCE, async || {
         let log = stage.host.log();
-        log.contains("raised CancelledError, but nobody cancelled").then_some(())
+        log.contains("raised CancelledError, but its run was not cancelled").then_some(())
     })
     .await;
 }
