@@ -32,11 +32,11 @@ pub fn line(subject: &ApprovalSubject, language: Language, zone: Option<&TimeZon
 /// The warning for a call of this risk.
 pub fn warning(risk: Risk, language: Language) -> &'static str {
     let (english, chinese) = match risk {
-        Risk::Read => ("This only reads. Nothing changes.", "仅读取，不会修改任何内容。"),
+        Risk::Read => ("This only reads data.", "此操作只读取数据。"),
         Risk::Write => ("This changes data.", "此操作会修改数据。"),
         Risk::Destructive => ("This cannot be undone.", "此操作无法撤销。"),
         Risk::External => {
-            ("This reaches people or systems outside.", "此操作会影响外部的人或系统。")
+            ("This reaches people or systems outside the host.", "此操作会影响外部的人或系统。")
         }
     };
     match language {
