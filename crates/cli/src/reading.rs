@@ -161,7 +161,7 @@ impl Reading {
         let id = &run.run_id;
         let hint = match run.error.as_ref().map(|error| error.code.as_str()) {
             Some(run_code::UNAVAILABLE) => {
-                "`greenroom runner list` shows the last log lines of its runner".to_owned()
+                "`greenroom runner list` shows its last error".to_owned()
             }
             Some(run_code::HOST_INTERRUPTED) => {
                 format!("`greenroom runs replay {id}` runs the same event again")

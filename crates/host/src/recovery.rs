@@ -43,7 +43,7 @@ fn decide(run: &RunRow) -> Decision {
     if run.on_interrupt == OnInterrupt::Retry && !run.effects && run.attempt < ATTEMPTS_MAX {
         return Decision::Retry;
     }
-    let message = "the host ended before the run did".to_owned();
+    let message = "the host stopped before the run ended".to_owned();
     Decision::End(RunStatus::Failed, failure(run_code::HOST_INTERRUPTED, message, true))
 }
 

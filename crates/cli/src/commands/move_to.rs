@@ -26,7 +26,7 @@ Examples:
   greenroom move --to env:DATABASE_URL --data /var/lib/greenroom
   greenroom move --to sqlite:/var/lib/greenroom/greenroom.db
   greenroom move --undo")]
-#[group(id = "what", required = true)]
+#[command(group = clap::ArgGroup::new("what").required(true))]
 pub struct Args {
     /// Database to fill: `sqlite:PATH`, `postgres://…`, or `env:NAME` for an environment variable
     #[arg(long, value_name = "URL", group = "what")]
@@ -35,7 +35,7 @@ pub struct Args {
     #[arg(long, group = "what")]
     undo: bool,
     /// Leave the old database unmarked: a copy for a trial
-    #[arg(long, conflicts_with = "undo")]
+    #[arg(long, requires = "to")]
     keep: bool,
     /// Data folder of the host [default: ./greenroom-data]
     #[arg(long, value_name = "DIR")]

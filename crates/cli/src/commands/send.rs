@@ -30,7 +30,7 @@ Examples:
   greenroom send \"what is new?\" --agent triage --conversation c1
   greenroom send \"what is in it?\" --attach photo.png --attach notes.pdf --follow
   git diff | greenroom send - --follow
-  greenroom send --type issue.opened --data '{\"severity\":\"high\"}'
+  greenroom send --type issue.opened --agent echo --data '{\"severity\":\"high\"}'
   greenroom send \"disk full\" --type alert.raised --data @alert.json --source monitor
   jq .issue hook.json | greenroom send --type issue.opened --data -")]
 pub struct Args {
@@ -168,9 +168,12 @@ pub(super) async fn finish(
         output::note(&format!("warning: {}", output::plain(warning)));
     }
     let Some(run_id) = &answer.run_id else {
-        return Err(Failure::new(format!("no agent matches the event `{}`", answer.event_id))
-            .exit(Exit::NotFound)
-            .hint("choose one with `--agent`, or configure an agent that matches"));
+        return Err(Failure::new(format!(
+            "event `{}` was stored, but no agent matches it",
+            answer.event_id
+        ))
+        .exit(Exit::NotFound)
+        .hint("choose one with `--agent`, or configure an agent that matches"));
     };
     if !watch.follow {
         if !watch.json {

@@ -164,6 +164,10 @@ async fn a_move_can_be_undone_or_leave_the_old_database_alone() {
     let create = run(crate::scene::create(&host, &host.folder().join("stale.tar"))).await;
     assert_eq!(create.code, 1, "{create:?}");
     assert!(create.err.contains("was moved to sqlite:"), "{create:?}");
+    for options in [&["--keep"][..], &[], &["--undo", "--keep"]] {
+        let told = move_with(&host, options, None).await;
+        assert_eq!(told.code, 2, "nothing is undone unless asked: {options:?} {told:?}");
+    }
     let undone = move_with(&host, &["--undo"], None).await.json();
     assert_eq!(undone["moved_to"], to("moved.db"));
     host.start_again().await;

@@ -132,7 +132,7 @@ fn the_help_of_send() {
       greenroom send "what is new?" --agent triage --conversation c1
       greenroom send "what is in it?" --attach photo.png --attach notes.pdf --follow
       git diff | greenroom send - --follow
-      greenroom send --type issue.opened --data '{"severity":"high"}'
+      greenroom send --type issue.opened --agent echo --data '{"severity":"high"}'
       greenroom send "disk full" --type alert.raised --data @alert.json --source monitor
       jq .issue hook.json | greenroom send --type issue.opened --data -
     --- stderr

@@ -165,7 +165,7 @@ fn an_event_that_no_agent_takes_is_told_with_a_hint() {
     exit 3
     --- stdout
     --- stderr
-    error: no agent matches the event `e1`
+    error: event `e1` was stored, but no agent matches it
     hint: choose one with `--agent`, or configure an agent that matches
     "#);
     host.join().unwrap();
