@@ -226,19 +226,7 @@ fn store_secret(config: &Config) -> Option<&config::Secret> {
 
 /// Every file that a secret was read from.
 fn secret_files(config: &Config) -> Vec<PathBuf> {
-    let runners = config.runners.values().flat_map(|runner| match &runner.launch {
-        Launch::Connect { token } => vec![token],
-        Launch::Process(process) => process.env.values().collect(),
-    });
-    let tokens = config.tokens.values().map(|token| &token.token);
-    let surfaces = config.surfaces.values().filter_map(config::Surface::secret);
-    let artifacts = match &config.artifacts {
-        Artifacts::Bucket(bucket) => vec![&bucket.access_key_id, &bucket.secret_access_key],
-        Artifacts::InData | Artifacts::Folder(_) => Vec::new(),
-    };
-    let secrets =
-        runners.chain(store_secret(config)).chain(tokens).chain(surfaces).chain(artifacts);
-    let files = secrets.filter_map(|secret| secret.file().map(Path::to_owned));
+    let files = config.secrets.iter().filter_map(|secret| secret.file().map(Path::to_owned));
     files.chain(config.server.tls.iter().map(|tls| tls.key.clone())).collect()
 }
 

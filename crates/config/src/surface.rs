@@ -41,12 +41,6 @@ impl Surface {
         reader.finish();
         kind.map(|_| surface)
     }
-
-    pub fn secret(&self) -> Option<&Secret> {
-        match self {
-            Surface::Webhook(webhook) => webhook.secret.as_ref(),
-        }
-    }
 }
 
 fn webhook(reader: &mut Reader<'_>) -> Surface {

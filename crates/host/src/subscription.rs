@@ -84,7 +84,11 @@ impl Subscription {
             } else {
                 match self.live.recv().await {
                     Some(batch) => batch,
-                    None => return Ok(None),
+                    // Another reader may have closed the feed after the run ended and before its end was published.
+                    None => match self.read_stored().await? {
+                        Some(batch) if batch.is_end() => batch,
+                        _ => return Ok(None),
+                    },
                 }
             };
             let sse = batch.sse_after(self.after);

@@ -35,7 +35,7 @@ pub struct Args {
     #[arg(long, group = "what")]
     undo: bool,
     /// Leave the old database unmarked: a copy for a trial
-    #[arg(long, requires = "to")]
+    #[arg(long, requires = "to", conflicts_with = "undo")]
     keep: bool,
     /// Data folder of the host [default: ./greenroom-data]
     #[arg(long, value_name = "DIR")]

@@ -12,8 +12,8 @@ use crate::settings::Approval;
 use greenroom_protocol::api::platform::{ActionOutcome, ActionStatus, RequestActionParams};
 use greenroom_protocol::{AgentAPIError, ErrorCode};
 use greenroom_store::commands::{Requested, Wanted};
-use greenroom_store::reads;
 use greenroom_store::types::{ApprovalKind, DeliveryStatus};
+use greenroom_store::{StoreError, reads};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -51,12 +51,16 @@ pub(super) async fn request(call: &mut Call<'_>) -> Answer {
     answer(&ActionOutcome { status, action, delivery_id, approval_id, result: None })
 }
 
-/// Commits the action: to the outbox, and to the event log.
+/// Commits the action: to the outbox, and to the event log. In a task of the host: a runner that gives up the call
+/// does not stop what follows.
 async fn act(call: &mut Call<'_>, planned: Planned) -> Result<(), AgentAPIError> {
     let log = planned.log(&call.rights.identity);
     let call_id = planned.delivery.delivery_id.clone();
     let command = command(call, Wanted::Act { delivery: planned.delivery, log }, &call_id);
-    match commit(call.shared, command).await? {
+    let shared = Arc::clone(call.shared);
+    let work = async move { commit(&shared, command).await };
+    let requested = call.shared.tasks.spawn("request action", work).await;
+    match requested.map_err(|error| failed(&StoreError::Refused(error.to_string())))?? {
         Requested::Queued => Ok(()),
         Requested::Pending | Requested::Earlier(_) | Requested::TooMany | Requested::Stale => {
             Err(stale())
