@@ -170,6 +170,8 @@ impl RunTask {
             let is_due = tokio::select! {
                 biased;
                 stop = &mut stopped => return Err(stop),
+                // Before the results: a runner that never pauses must not delay it.
+                () = &mut due, if store_at.is_some() => true,
                 event = handle.next() => match event {
                     RunEvent::Results(results) => match self.take_in(ledger, handle, results).await? {
                         Storing::Now => true,
@@ -186,7 +188,6 @@ impl RunTask {
                     RunEvent::End(end) => return Err(ended(end)),
                 },
                 () = self.live.flush_requested(), if self.unapplied > 0 => true,
-                () = &mut due, if store_at.is_some() => true,
             };
             if is_due {
                 self.store_and_tell(ledger).await?;

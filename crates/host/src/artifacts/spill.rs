@@ -78,11 +78,12 @@ impl Shared {
         if !is_large(&message, self.settings.load().limits.result_bytes) {
             return (message, None);
         }
-        match self.keep_message(message.clone(), owner_of(identity)).await {
+        let beginning = cut(&message);
+        match self.keep_message(message, owner_of(identity)).await {
             Ok((message, kept)) => (message, Some(kept)),
             Err(error) => {
                 tracing::warn!(%error, run.id = %identity.run_id, "cannot store the text of a run, text cut");
-                (cut(message), None)
+                (beginning, None)
             }
         }
     }
@@ -147,36 +148,37 @@ impl Shared {
         message: Message,
         owner: Owner,
     ) -> Result<(Message, Kept), ArtifactError> {
-        let mut whole = serde_json::to_value(&message).unwrap_or_default();
-        self.redactor.value(&mut whole);
-        let message: Message = serde_json::from_value(whole.clone())
-            .map_err(|error| ArtifactError::Invalid(error.to_string()))?;
+        let message = self.clean_message(message)?;
         let text = message.content.text();
-        let is_text_alone = message.segments.is_none() && message.media().next().is_none();
-        let (body, mime_type) = match is_text_alone {
-            true => (text.clone(), TEXT),
-            false => (whole.to_string(), JSON),
-        };
-        let kept = self.keep_text(body, mime_type, owner).await?;
         let mut parts = vec![ContentElement::Text { text: format!("{} …", preview(&text)) }];
         parts.extend(message.media().filter(|part| is_reference(part)).cloned());
+        let is_text_alone = message.segments.is_none() && message.media().next().is_none();
+        let (body, mime_type) = match is_text_alone {
+            true => (text, TEXT),
+            false => (json!(message).to_string(), JSON),
+        };
+        let Message { role, message_id, metadata, .. } = message;
+        let kept = self.keep_text(body, mime_type, owner).await?;
         parts.push(ContentElement::File(MediaElement {
             artifact_id: Some(kept.row.artifact_id.clone()),
             mime_type: Some(kept.row.mime_type.clone()),
             ..MediaElement::default()
         }));
-        let metadata =
-            message.metadata.filter(|all| json!(all).to_string().len() <= BESIDE_BYTES_MAX);
+        let metadata = metadata.filter(|all| json!(all).to_string().len() <= BESIDE_BYTES_MAX);
         let mut metadata = metadata.unwrap_or_default();
         metadata.insert("truncated".to_owned(), true.into());
-        let message = Message {
-            role: message.role,
-            content: MessageContent::Parts(parts),
-            message_id: message.message_id,
-            segments: None,
-            metadata: Some(metadata),
-        };
+        let content = MessageContent::Parts(parts);
+        let message =
+            Message { role, content, message_id, segments: None, metadata: Some(metadata) };
         Ok((message, kept))
+    }
+
+    /// The message without secrets. Consumes it, because it may be many megabytes.
+    fn clean_message(&self, message: Message) -> Result<Message, ArtifactError> {
+        let mut whole = serde_json::to_value(&message).unwrap_or_default();
+        drop(message);
+        self.redactor.value(&mut whole);
+        serde_json::from_value(whole).map_err(|error| ArtifactError::Invalid(error.to_string()))
     }
 
     /// Bytes that a tool returned besides its result.
@@ -242,11 +244,11 @@ pub(crate) fn is_large(message: &Message, bytes_max: usize) -> bool {
 }
 
 /// The beginning of a message of text alone.
-fn cut(message: Message) -> Message {
+fn cut(message: &Message) -> Message {
     let text = format!("{} …", preview(&message.content.text()));
-    let mut metadata = message.metadata.unwrap_or_default();
+    let mut metadata = message.metadata.clone().unwrap_or_default();
     metadata.insert("truncated".to_owned(), true.into());
-    Message { content: MessageContent::Text(text), metadata: Some(metadata), ..message }
+    Message { metadata: Some(metadata), ..Message::assistant(text) }
 }
 
 fn owner_of(identity: &Identity) -> Owner {

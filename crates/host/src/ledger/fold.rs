@@ -6,6 +6,7 @@
 use super::Ledger;
 use crate::artifacts::is_large;
 use greenroom_protocol::payload::Message;
+use std::borrow::Cow;
 
 /// A message whose bytes have to be stored before it can be committed.
 pub(crate) struct Folded {
@@ -22,9 +23,10 @@ impl Ledger {
         let message = match message {
             Some(message) if !self.saw_message => message,
             // Text that was separated by other results may be a secret once it is joined.
-            _ if !unfinished.is_empty() => {
-                Message::assistant(self.terms.redactor.text(&unfinished).into_owned())
-            }
+            _ if !unfinished.is_empty() => match self.terms.redactor.text(&unfinished) {
+                Cow::Owned(clean) => Message::assistant(clean),
+                Cow::Borrowed(_) => Message::assistant(unfinished),
+            },
             _ => return,
         };
         if is_large(&message, self.terms.result_bytes_max) {
