@@ -50,6 +50,7 @@ fn event(conversation: &str, name: &str) -> AcceptEvent {
     AcceptEvent {
         workspace_id: "default".to_owned(),
         source: "api".to_owned(),
+        limited_to: None,
         event_id: name.to_owned(),
         body_hash: [7; 32],
         event_type: "message.received".to_owned(),
@@ -60,6 +61,7 @@ fn event(conversation: &str, name: &str) -> AcceptEvent {
             agent: "assistant".to_owned(),
             runner_id: "plugin:greenroom/echo/default".to_owned(),
             queue: Queue::Serial,
+            replaces: greenroom_protocol::Replaces::default(),
             lane_length_max: 100,
             grant: Some(GrantDoc { hash: "g1".to_owned(), body: "{}".to_owned() }),
             on_interrupt: OnInterrupt::Fail,

@@ -35,6 +35,7 @@ mod collect;
 mod deliver;
 mod fence;
 mod index;
+mod loss;
 mod rates;
 mod records;
 mod results;
@@ -48,12 +49,14 @@ mod tools;
 mod transcript;
 mod usage;
 
-pub use accept::{AcceptEvent, Accepted, Admission, Displaced, Lane, NewRun, admit};
+pub use accept::{
+    AcceptEvent, Accepted, Admission, Displaced, Joins, Lane, LimitedTo, NewRun, admit,
+};
 pub use approvals::{
     AnswerApproval, Answered, CancelApproval, Decision, ExpireApprovals, RequestAction, Requested,
     Wanted,
 };
-pub use artifacts::{ArtifactWritten, CreateArtifact, RemoveArtifacts};
+pub use artifacts::{ArtifactWritten, CreateArtifact, RemoveArtifacts, uploaded_by};
 pub use audit::{RecordAudit, RecordInterrupted};
 pub use collect::{Collect, Collected, Retained};
 pub use deliver::{
@@ -61,6 +64,7 @@ pub use deliver::{
 };
 pub use fence::RunFence;
 pub use index::{IndexItems, RemoveItems};
+pub(crate) use loss::record_accepted_loss;
 pub use rates::has_failed;
 pub use records::{RecordChange, RecordWritten, WriteRecord};
 pub use results::{Applied, ApplyResults, Terminal};

@@ -6,7 +6,9 @@ mod postgres;
 mod sqlite;
 
 pub(crate) use self::postgres::PostgresDriver;
-pub(crate) use self::sqlite::{SqliteDriver, checkpoint, checkpoint_all, take_lock as lock_file};
+pub(crate) use self::sqlite::{
+    Guarded, Keeper, SqliteDriver, inspect, open_guarded, take_lock as lock_file,
+};
 
 use crate::StoreError;
 use crate::copy::{CopyError, Feed, Table};

@@ -23,6 +23,15 @@ pub enum StoreError {
     /// This host may not write any more: an I/O error on sync, or another host took over.
     #[error("the store is lost to this host: {0}")]
     Lost(String),
+    /// A read found damage: nothing was written.
+    #[error("the database is damaged: {0}")]
+    Damaged(String),
+    /// The files or tables of the database do not exist any more. Nothing is committed until the next start.
+    #[error("the database is gone: {0}")]
+    Gone(String),
+    /// The files of the database are damaged or incomplete: the host does not start.
+    #[error("the database is damaged or incomplete: {0}")]
+    Unsound(String),
     /// The database was written by a newer version.
     #[error(
         "the database was written by a newer version of greenroom: it has schema {found}, this version knows \

@@ -53,6 +53,8 @@ pub struct RunRow {
 pub struct EventRow {
     pub seq: i64,
     pub source: String,
+    /// The limited token that sent it.
+    pub sender: Option<String>,
     pub event_id: String,
     pub event_type: String,
     pub conversation_id: Option<String>,

@@ -4,8 +4,10 @@
 //! lost, the database is asked whether it took effect, and the batch is executed again only if it did not.
 
 use crate::StoreError;
+use crate::condition::Condition;
 use crate::drivers::Driver;
 use crate::fault;
+use crate::gate::Gate;
 use crate::health::{Health, WRITE_PATIENCE};
 use crate::job::Job;
 use std::sync::Arc;
@@ -39,8 +41,10 @@ enum Committed {
 pub(crate) struct Writer {
     pub(crate) driver: Box<dyn Driver>,
     pub(crate) lost: watch::Sender<Option<StoreError>>,
-    /// Signals commits to the checkpointer.
-    pub(crate) committed: std::sync::mpsc::SyncSender<()>,
+    /// Its end is the end of the thread that keeps the files.
+    pub(crate) keeper: Option<std::sync::mpsc::SyncSender<()>>,
+    pub(crate) gate: Arc<Gate>,
+    pub(crate) condition: Arc<Condition>,
     /// Whether the last batch found no space.
     pub(crate) is_full: Arc<AtomicBool>,
     pub(crate) health: Arc<Health>,
@@ -51,13 +55,20 @@ impl Writer {
     pub(crate) fn run(mut self, mut jobs: mpsc::Receiver<Box<dyn Job>>) {
         let mut batch = Vec::new();
         while jobs.blocking_recv_many(&mut batch, BATCH_MAX) > 0 {
+            if let Err(error) = self.condition.refuse_gone() {
+                batch.drain(..).for_each(|job| job.fail(error.clone()));
+                continue;
+            }
+            let gate = Arc::clone(&self.gate);
+            let _turn = gate.write();
             if let Err(error) = self.commit(&mut batch) {
                 tracing::error!(%error, "store lost, the host has to stop");
                 batch.drain(..).for_each(|job| job.fail(error.clone()));
                 self.lost.send_replace(Some(error));
-                return;
+                break;
             }
         }
+        drop(self.keeper);
     }
 
     /// Commits a batch and sends its outcomes; an error means that nothing may be written any more.
@@ -67,7 +78,6 @@ impl Writer {
             match self.try_commit(batch, fence) {
                 Ok(Committed::Yes) => {
                     fault::point("after_commit");
-                    let _ = self.committed.try_send(());
                     self.is_full.store(false, Ordering::Relaxed);
                     batch.drain(..).for_each(|job| job.finish());
                     return Ok(());
@@ -82,6 +92,7 @@ impl Writer {
                 }
                 Err(error) => {
                     tracing::error!(%error, commands = batch.len(), "batch failed");
+                    self.condition.note(&error);
                     if matches!(error, StoreError::Full) {
                         self.is_full.store(true, Ordering::Relaxed);
                     }
@@ -198,7 +209,9 @@ mod tests {
         let mut writer = Writer {
             driver: Box::new(driver),
             lost: watch::Sender::new(None),
-            committed: std::sync::mpsc::sync_channel(1).0,
+            keeper: None,
+            gate: Arc::default(),
+            condition: Arc::default(),
             is_full: Arc::default(),
             health: Arc::default(),
         };

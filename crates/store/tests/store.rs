@@ -22,6 +22,8 @@ mod batches;
 mod copies;
 #[path = "suite/crash.rs"]
 mod crash;
+#[path = "suite/damage.rs"]
+mod damage;
 #[path = "suite/deliveries.rs"]
 mod deliveries;
 #[path = "suite/filters.rs"]
@@ -46,6 +48,8 @@ mod reads;
 mod retention;
 #[path = "suite/search.rs"]
 mod search;
+#[path = "suite/senders.rs"]
+mod senders;
 #[path = "suite/spend.rs"]
 mod spend;
 #[path = "suite/steering.rs"]
@@ -101,6 +105,11 @@ suite! {
         replace_starts_at_once_when_nothing_runs,
         a_replacing_run_waits_for_parallel_ones_before_it_only,
         a_thousand_conversations_do_not_wait_for_each_other;
+    senders:
+        a_limited_sender_joins_no_conversation_of_another,
+        event_ids_of_a_limited_sender_are_its_own,
+        an_event_from_before_is_still_a_repetition,
+        a_run_replaces_those_of_its_own_agent;
     applied:
         everything_of_a_batch_of_results_is_kept,
         state_is_versioned_and_removed,

@@ -2,20 +2,25 @@
 //!
 //! Invariant: a refusal writes nothing, so that a retry is a first try.
 
+mod lane;
+
+pub use lane::{Admission, Displaced, Lane, admit};
+
 use super::Command;
 use super::artifacts::{Owner, adopt_artifact, insert_artifact};
-use super::steering::requeue;
 use super::transcript::{ItemPosition, count_event, insert_item};
-use crate::reads::events::Known;
+use crate::reads::events::{EventKey, Known, stored_source};
 use crate::sql::Tx;
 use crate::types::{GrantDoc, NewArtifact, NewItem, OnInterrupt, Queue, RunRow};
 use crate::{StoreError, params, reads};
-use greenroom_protocol::RunStatus;
+use greenroom_protocol::{Replaces, RunStatus};
 
 #[derive(Debug, Clone)]
 pub struct AcceptEvent {
     pub workspace_id: String,
     pub source: String,
+    /// The limited token that sends it: its event ids and conversations are its own.
+    pub limited_to: Option<LimitedTo>,
     pub event_id: String,
     pub body_hash: [u8; 32],
     pub event_type: String,
@@ -33,12 +38,30 @@ pub struct AcceptEvent {
     pub now_ms: i64,
 }
 
+/// A limited token, and what this event of it may join.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LimitedTo {
+    /// `token:NAME`.
+    pub sender: String,
+    pub joins: Joins,
+}
+
+/// Which conversation an event may join, besides one that does not exist yet.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Joins {
+    /// One that its sender began.
+    Own,
+    /// Any: the configuration names it.
+    Named,
+}
+
 #[derive(Debug, Clone)]
 pub struct NewRun {
     pub run_id: String,
     pub agent: String,
     pub runner_id: String,
     pub queue: Queue,
+    pub replaces: Replaces,
     pub lane_length_max: i64,
     /// None while the runner's manifest is unknown; then frozen before `run_agent`.
     pub grant: Option<GrantDoc>,
@@ -68,44 +91,8 @@ pub enum Accepted {
     Conflict,
     /// Too many runs wait in the lane; nothing was written.
     LaneFull,
-}
-
-/// The runs that a replacing run displaces.
-#[derive(Debug, Clone, Default, PartialEq)]
-pub struct Displaced {
-    /// Were queued and are cancelled.
-    pub cancelled: Vec<RunRow>,
-    /// How many of those were messages that had waited for a run to pull them.
-    pub requeued: usize,
-    /// Are running and have to be cancelled.
-    pub replaced: Vec<String>,
-}
-
-/// The open runs of a conversation.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Lane {
-    /// Running, those in parallel left out.
-    pub running: i64,
-    pub queued: i64,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Admission {
-    Start,
-    Wait,
-    Refuse,
-}
-
-/// Whether a new run starts, waits or is refused.
-pub fn admit(queue: Queue, lane: Lane, lane_length_max: i64) -> Admission {
-    match queue {
-        Queue::Parallel => Admission::Start,
-        Queue::Replace if lane.running == 0 => Admission::Start,
-        Queue::Replace => Admission::Wait,
-        Queue::Serial | Queue::Steer if lane == Lane::default() => Admission::Start,
-        Queue::Serial | Queue::Steer if lane.queued < lane_length_max => Admission::Wait,
-        Queue::Serial | Queue::Steer => Admission::Refuse,
-    }
+    /// The conversation was begun by another sender; nothing was written.
+    ForeignConversation,
 }
 
 impl Command for AcceptEvent {
@@ -120,6 +107,9 @@ impl Command for AcceptEvent {
         if let Some(earlier) = self.earlier(tx)? {
             return Ok(earlier);
         }
+        if self.is_foreign(tx)? {
+            return Ok(Accepted::ForeignConversation);
+        }
         if let Some(active) = self.steerable(tx)? {
             return self.steer(tx, active);
         }
@@ -130,8 +120,10 @@ impl Command for AcceptEvent {
         if admission == Admission::Refuse {
             return Ok(Accepted::LaneFull);
         }
-        let replaces = self.run.as_ref().is_some_and(|run| run.queue == Queue::Replace);
-        let displaced = if replaces { self.displace(tx, running)? } else { Displaced::default() };
+        let displaced = match &self.run {
+            Some(run) if run.queue == Queue::Replace => self.displace(tx, run, running)?,
+            _ => Displaced::default(),
+        };
         let (conversation_seq, transcript_seq) = self.append_to_conversation(tx)?;
         let run_id = self.run.as_ref().map(|run| run.run_id.as_str());
         let event_seq = self.insert_event(tx, run_id, conversation_seq)?;
@@ -153,7 +145,9 @@ impl Command for AcceptEvent {
 impl AcceptEvent {
     /// The outcome for a key that was accepted before.
     fn earlier(&self, tx: &mut dyn Tx) -> Result<Option<Accepted>, StoreError> {
-        let found = reads::events::by_key(tx, &self.workspace_id, &self.source, &self.event_id)?;
+        let sender = self.limited_to.as_ref().map(|limited| limited.sender.as_str());
+        let key = EventKey { source: &self.source, sender, event_id: &self.event_id };
+        let found = reads::events::known(tx, &self.workspace_id, key, &self.body_hash)?;
         let Some(Known { seq, body_hash, run_id }) = found else { return Ok(None) };
         if body_hash != self.body_hash {
             return Ok(Some(Accepted::Conflict));
@@ -171,60 +165,16 @@ impl AcceptEvent {
         }))
     }
 
-    fn admission(
-        &self,
-        tx: &mut dyn Tx,
-        run: &NewRun,
-        conversation: &str,
-    ) -> Result<(Admission, Vec<String>), StoreError> {
-        if run.queue == Queue::Parallel {
-            return Ok((Admission::Start, Vec::new()));
+    /// Whether a limited sender would join the conversation of another one.
+    fn is_foreign(&self, tx: &mut dyn Tx) -> Result<bool, StoreError> {
+        let (Some(limited), Some(conversation)) = (&self.limited_to, &self.conversation_id) else {
+            return Ok(false);
+        };
+        if limited.joins == Joins::Named {
+            return Ok(false);
         }
-        let open = tx.query(
-            "SELECT run_id, status, queue FROM runs
-             WHERE workspace_id = ?1 AND conversation_id = ?2 AND finished_at IS NULL",
-            params![&self.workspace_id, conversation],
-        )?;
-        let mut lane = Lane::default();
-        let mut running = Vec::new();
-        for mut row in open {
-            let (run_id, status, queue) = (row.text()?, row.text()?, row.text()?);
-            if status == RunStatus::Running.as_str() {
-                // A replacing run waits for all runs of the conversation, a serial one not for parallel ones.
-                let counts = run.queue == Queue::Replace || queue != Queue::Parallel.as_str();
-                lane.running += i64::from(counts);
-                running.push(run_id);
-            } else {
-                lane.queued += 1;
-            }
-        }
-        Ok((admit(run.queue, lane, run.lane_length_max), running))
-    }
-
-    /// Ends the queued runs of the conversation and marks the running ones, so that a crash does not bring
-    /// them back. Messages that wait for a running one end with them.
-    fn displace(&self, tx: &mut dyn Tx, running: Vec<String>) -> Result<Displaced, StoreError> {
-        let mut requeued = 0;
-        for run_id in &running {
-            requeued += requeue(tx, &self.workspace_id, run_id, self.now_ms)?;
-        }
-        let queued = tx.query(
-            "SELECT run_id FROM runs
-             WHERE workspace_id = ?1 AND conversation_id = ?2
-               AND finished_at IS NULL AND status = ?3
-             ORDER BY conversation_seq",
-            params![&self.workspace_id, &self.conversation_id, RunStatus::Queued],
-        )?;
-        let mut cancelled = Vec::new();
-        for mut row in queued {
-            let run_id = row.text()?;
-            let ended = super::runs::end_queued(tx, &self.workspace_id, &run_id, self.now_ms)?;
-            cancelled.extend(ended);
-        }
-        for run_id in &running {
-            super::runs::mark_cancelled(tx, &self.workspace_id, run_id, self.now_ms)?;
-        }
-        Ok(Displaced { cancelled, requeued, replaced: running })
+        let found = reads::conversations::get(tx, &self.workspace_id, conversation)?;
+        Ok(found.is_some_and(|found| found.begun_by.as_ref() != Some(&limited.sender)))
     }
 
     pub(super) fn append_to_conversation(
@@ -253,13 +203,14 @@ impl AcceptEvent {
         run_id: Option<&str>,
         conversation_seq: Option<i64>,
     ) -> Result<i64, StoreError> {
+        let sender = self.limited_to.as_ref().map(|limited| limited.sender.as_str());
         let seq = tx.insert(
             "INSERT INTO events (workspace_id, source, event_id, body_hash, event_type,
                  conversation_id, conversation_seq, run_id, body, created_at)
              VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10) RETURNING seq",
             params![
                 &self.workspace_id,
-                &self.source,
+                stored_source(&self.source, sender).as_ref(),
                 &self.event_id,
                 self.body_hash.as_slice(),
                 &self.event_type,
@@ -282,6 +233,7 @@ impl AcceptEvent {
             insert_artifact(tx, &self.workspace_id, &artifact, self.now_ms)?;
         }
         let owner = Owner {
+            limited_to: self.limited_to.as_ref().map(|limited| limited.sender.as_str()),
             conversation_id: self.conversation_id.as_deref(),
             run_id,
             agent: self.run.as_ref().map(|run| run.agent.as_str()),

@@ -102,25 +102,41 @@ pub(super) fn insert_artifact(
     Ok(())
 }
 
+/// The metadata of an upload of a limited token.
+pub fn uploaded_by(sender: &str) -> String {
+    serde_json::json!({"uploaded_by": sender}).to_string()
+}
+
 /// An upload that an event names belongs to the event's conversation and run from then on. One that has an
-/// owner keeps it.
+/// owner keeps it, and one of another limited token stays where it is.
 pub(super) fn adopt_artifact(
     tx: &mut dyn Tx,
     workspace: &str,
     artifact_id: &str,
     owner: &Owner<'_>,
 ) -> Result<(), StoreError> {
+    let uploaded_by = owner.limited_to.map(uploaded_by);
     tx.execute(
         "UPDATE artifacts SET conversation_id = ?3, run_id = ?4, agent = ?5
          WHERE workspace_id = ?1 AND artifact_id = ?2 AND run_id IS NULL AND agent IS NULL
-           AND (conversation_id IS NULL OR conversation_id = ?3)",
-        params![workspace, artifact_id, owner.conversation_id, owner.run_id, owner.agent],
+           AND (conversation_id IS NULL OR conversation_id = ?3)
+           AND (CAST(?6 AS TEXT) IS NULL OR metadata = ?6 OR metadata = '{}')",
+        params![
+            workspace,
+            artifact_id,
+            owner.conversation_id,
+            owner.run_id,
+            owner.agent,
+            &uploaded_by
+        ],
     )?;
     Ok(())
 }
 
 /// Whose an artifact becomes.
 pub(super) struct Owner<'a> {
+    /// The limited token that sends the event.
+    pub(super) limited_to: Option<&'a str>,
     pub(super) conversation_id: Option<&'a str>,
     pub(super) run_id: Option<&'a str>,
     pub(super) agent: Option<&'a str>,

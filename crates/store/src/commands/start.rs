@@ -26,12 +26,12 @@ pub(super) fn start_next(
     let Some(mut next) = next else { return Ok(None) };
     let (run_id, queue, conversation_seq) = (next.text()?, next.text()?, next.int()?);
     let replaces = queue == Queue::Replace.as_str();
-    // A replacing run waits for all earlier runs; later parallel ones do not matter.
-    let busy = tx.query_opt(
-        "SELECT run_id FROM runs
+    // A replacing run waits for the earlier parallel runs that it cancels, a serial one for none of them.
+    let running = tx.query(
+        "SELECT run_id, queue FROM runs
          WHERE workspace_id = ?1 AND conversation_id = ?2
            AND finished_at IS NULL AND status = ?5
-           AND (queue <> ?6 OR (?3 = 1 AND conversation_seq < ?4)) LIMIT 1",
+           AND (queue <> ?6 OR (?3 = 1 AND conversation_seq < ?4))",
         params![
             workspace,
             conversation,
@@ -41,8 +41,11 @@ pub(super) fn start_next(
             Queue::Parallel
         ],
     )?;
-    if busy.is_some() {
-        return Ok(None);
+    for mut row in running {
+        let (earlier, queue) = (row.text()?, row.text()?);
+        if queue != Queue::Parallel.as_str() || is_cancelled(tx, workspace, &earlier)? {
+            return Ok(None);
+        }
     }
     // The command that ends the predecessor may have taken its time before this run was created.
     tx.execute(
@@ -52,4 +55,8 @@ pub(super) fn start_next(
         params![workspace, &run_id, now_ms, epoch, RunStatus::Running],
     )?;
     Ok(reads::runs::get(tx, workspace, &run_id)?.map(Box::new))
+}
+
+fn is_cancelled(tx: &mut dyn Tx, workspace: &str, run_id: &str) -> Result<bool, StoreError> {
+    Ok(reads::runs::get(tx, workspace, run_id)?.is_some_and(|run| run.cancel_requested))
 }

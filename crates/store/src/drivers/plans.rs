@@ -9,7 +9,7 @@ use crate::commands::{
     AcceptEvent, AnswerApproval, ApplyResults, CancelQueued, Command, Decision, ExpireApprovals,
     IndexItems, NewRun, PullSteering, RequestAction, RunFence, Terminal, Wanted,
 };
-use crate::reads::conversations::{Reach, Span, history, page};
+use crate::reads::conversations::{Names, Own, Reach, Span, history, page};
 use crate::sql::{Dialect, Row, Tx, Value};
 use crate::types::{ApprovalKind, DeliveryStatus, NewApproval, NewDelivery, OnInterrupt, Queue};
 use crate::{StoreError, Sync, reads, schema};
@@ -58,6 +58,7 @@ fn accept(name: &str, queue: Queue) -> AcceptEvent {
     AcceptEvent {
         workspace_id: "w".to_owned(),
         source: "api".to_owned(),
+        limited_to: None,
         event_id: name.to_owned(),
         body_hash: [0; 32],
         event_type: "message.received".to_owned(),
@@ -68,6 +69,7 @@ fn accept(name: &str, queue: Queue) -> AcceptEvent {
             agent: "a".to_owned(),
             runner_id: "r".to_owned(),
             queue,
+            replaces: greenroom_protocol::Replaces::default(),
             lane_length_max: 9,
             grant: None,
             on_interrupt: OnInterrupt::Fail,
@@ -151,7 +153,10 @@ fn the_hot_path_finds_everything_by_an_index() {
     for filter in [all, of_run, of_conversation] {
         assert!(reads::artifacts::page(&mut tx, "w", &filter, &artifacts).unwrap().is_empty());
     }
-    let reach = Reach::BegunBy("token:web".to_owned());
+    let reach = Reach::Own(std::sync::Arc::new(Own {
+        begun_by: "token:web".to_owned(),
+        named: Names::default(),
+    }));
     assert!(page(&mut tx, "w", &reach, Some((9, "c")), 9).unwrap().is_empty());
     assert_eq!(reads::events::page(&mut tx, "w", None, 9, 9).unwrap().len(), 4);
     assert_eq!(reads::events::page(&mut tx, "w", Some("c"), 9, 9).unwrap().len(), 4);

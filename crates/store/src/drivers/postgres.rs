@@ -253,6 +253,7 @@ fn failed(error: postgres::Error) -> StoreError {
         | SqlState::TOO_MANY_CONNECTIONS
         | SqlState::READ_ONLY_SQL_TRANSACTION => StoreError::Unavailable(message),
         _ if ended => StoreError::Unavailable(message),
+        SqlState::UNDEFINED_TABLE => StoreError::Gone(message),
         _ => StoreError::Refused(message),
     }
 }

@@ -1,42 +1,55 @@
 //! SQLite: WAL, one writer, readers beside it, checkpoints off the writer's path.
 //!
-//! Invariant: an I/O error or a damaged file is `Lost`, since it is not known what was kept.
+//! Invariant: an I/O error of a write is `Lost`, since it is not known what was kept; a commit into files that are
+//! gone is not reported as one.
 
 mod bulk;
 mod copy;
+mod guard;
+mod identity;
+mod judge;
+mod keeper;
+mod log;
+mod mark;
+mod scan;
+mod sums;
+
+pub(crate) use guard::{Guarded, inspect, open as open_guarded};
+pub(crate) use keeper::Keeper;
 
 use super::Driver;
 use crate::StoreError;
 use crate::sql::{Cell, Dialect, Row, Tx, Value, refuse_nul};
 use crate::store::Sync;
+use keeper::LOG_BYTES_MAX;
+use mark::Marker;
 use rusqlite::config::DbConfig;
 use rusqlite::types::ValueRef;
 use rusqlite::{CachedStatement, Connection, ErrorCode, OpenFlags, Statement};
 use std::fs::{File, OpenOptions};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
-
-/// Size of the log from which on it is moved into the database.
-const LOG_BYTES: i64 = 4 * 1024 * 1024;
-/// The log is truncated to this size, since writing into an existing file is faster. Above it the writer is paused
-/// for a moment so that the log can restart: under constant load it would grow without bound.
-const LOG_BYTES_MAX: i64 = 64 * 1024 * 1024;
-/// How long the writer is paused for that at most.
-const RESTART_PATIENCE: Duration = Duration::from_millis(20);
-const PAGE_BYTES: i64 = 4096;
 
 /// How long to wait for a lock that another program holds.
 const PATIENCE: Duration = Duration::from_secs(5);
 
 pub(crate) struct SqliteDriver {
     connection: Connection,
+    /// Kept open as long as the connection: closing it would release SQLite's locks of this process.
+    file: Option<Arc<File>>,
     /// Held by the writer; released when the process ends.
-    _lock: Option<File>,
+    _lock: Option<Arc<File>>,
+    /// Of a host's writer.
+    marker: Option<Arc<Marker>>,
 }
 
 impl SqliteDriver {
     pub(crate) fn writer(path: &Path, sync: Sync) -> Result<Self, StoreError> {
-        let lock = take_lock(path)?;
+        Self::connect(path, sync, Arc::new(take_lock(path)?))
+    }
+
+    fn connect(path: &Path, sync: Sync, lock: Arc<File>) -> Result<Self, StoreError> {
         let connection = Connection::open(path).map_err(refused)?;
         let level = match sync {
             Sync::Full => "FULL",
@@ -59,12 +72,35 @@ impl SqliteDriver {
         Self::with(connection, None)
     }
 
-    fn with(connection: Connection, lock: Option<File>) -> Result<Self, StoreError> {
+    /// A reader of a host, which reads the file in other ways too.
+    pub(crate) fn reader_beside(path: &Path, file: Arc<File>) -> Result<Self, StoreError> {
+        Ok(Self { file: Some(file), ..Self::reader(path)? })
+    }
+
+    /// Counts every commit of this connection in the mark.
+    fn mark_commits(&mut self, marker: Arc<Marker>) -> Result<(), StoreError> {
+        let counting = Arc::clone(&marker);
+        let count = move |_: &mut rusqlite::hooks::Wal, frames: std::ffi::c_int| {
+            if let Err(error) = counting.count_commit(u64::try_from(frames).unwrap_or_default()) {
+                tracing::warn!(%error, "cannot write the commit mark");
+            }
+            Ok(())
+        };
+        self.connection.wal_hook(Some(count)).map_err(refused)?;
+        self.marker = Some(marker);
+        Ok(())
+    }
+
+    fn with(connection: Connection, lock: Option<Arc<File>>) -> Result<Self, StoreError> {
         connection.set_prepared_statement_cache_capacity(64);
         connection.busy_timeout(PATIENCE).map_err(refused)?;
         // Without it SQLite recompiles a statement that may use a partial index for every bound value.
         connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true).map_err(refused)?;
-        Ok(Self { connection, _lock: lock })
+        // Pages are moved by checkpoints of the host only, which keep their checksums.
+        connection
+            .set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)
+            .map_err(refused)?;
+        Ok(Self { connection, file: None, _lock: lock, marker: None })
     }
 
     fn prepare(
@@ -170,7 +206,15 @@ impl Driver for SqliteDriver {
     }
 
     fn commit(&mut self) -> Result<(), StoreError> {
-        self.execute("COMMIT", &[]).map(drop)
+        self.execute("COMMIT", &[])?;
+        match &self.marker {
+            Some(marker)
+                if !marker.files_exist(self.connection.path().unwrap_or_default().as_ref()) =>
+            {
+                Err(gone())
+            }
+            _ => Ok(()),
+        }
     }
 
     fn has_committed(&mut self) -> Result<bool, StoreError> {
@@ -188,47 +232,38 @@ impl Driver for SqliteDriver {
     }
 }
 
-/// Moves committed pages from a log that has grown into the database while the writer goes on; the writer waits
-/// for the last pages only if the log is far too large.
-pub(crate) fn checkpoint(path: &Path) -> Result<(), StoreError> {
-    let connection = Connection::open(path).map_err(refused)?;
-    let sizes = |row: &rusqlite::Row<'_>| Ok((row.get::<_, i64>(1)?, row.get::<_, i64>(2)?));
-    let (pages, moved) =
-        connection.query_row("PRAGMA wal_checkpoint(NOOP)", [], sizes).map_err(refused)?;
-    if (pages - moved) * PAGE_BYTES <= LOG_BYTES {
-        return Ok(());
-    }
-    let run = |pragma| connection.query_row(pragma, [], |_| Ok(())).map_err(refused);
-    run("PRAGMA wal_checkpoint(PASSIVE)")?;
-    if pages * PAGE_BYTES > LOG_BYTES_MAX {
-        // Writers wait meanwhile, so a long reader is not waited for: the log grows then.
-        connection.busy_timeout(RESTART_PATIENCE).map_err(refused)?;
-        run("PRAGMA wal_checkpoint(RESTART)")?;
-    }
-    Ok(())
+/// A connection for checkpoints and checks; never creates a file.
+fn open_existing(path: &Path) -> Result<Connection, StoreError> {
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let connection = Connection::open_with_flags(path, flags).map_err(refused)?;
+    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true).map_err(refused)?;
+    Ok(connection)
 }
 
-/// Moves the whole log into the database and empties it. What a longer read or write holds back is left for the next
-/// time.
-pub(crate) fn checkpoint_all(path: &Path) -> Result<(), StoreError> {
-    let connection = Connection::open(path).map_err(refused)?;
-    let run = |pragma| connection.query_row(pragma, [], |_| Ok(())).map_err(refused);
-    // Most of the work is done without blocking others.
-    run("PRAGMA wal_checkpoint(PASSIVE)")?;
-    connection.busy_timeout(RESTART_PATIENCE).map_err(refused)?;
-    run("PRAGMA wal_checkpoint(TRUNCATE)")
+fn gone() -> StoreError {
+    StoreError::Gone("its files were removed, replaced or moved".to_owned())
 }
 
 fn refused(error: rusqlite::Error) -> StoreError {
     match error.sqlite_error_code() {
         Some(ErrorCode::DiskFull) => StoreError::Full,
         Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => StoreError::Busy,
-        Some(
-            ErrorCode::SystemIoFailure
-            | ErrorCode::DatabaseCorrupt
-            | ErrorCode::NotADatabase
-            | ErrorCode::CannotOpen,
-        ) => StoreError::Lost(error.to_string()),
+        Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) => {
+            StoreError::Damaged(error.to_string())
+        }
+        Some(ErrorCode::SystemIoFailure) if is_read(&error) => {
+            StoreError::Damaged(error.to_string())
+        }
+        Some(ErrorCode::SystemIoFailure | ErrorCode::CannotOpen) => {
+            StoreError::Lost(error.to_string())
+        }
         _ => StoreError::Refused(error.to_string()),
     }
+}
+
+/// Whether nothing but a read failed.
+fn is_read(error: &rusqlite::Error) -> bool {
+    let code = error.sqlite_error().map(|error| error.extended_code);
+    use rusqlite::ffi::{SQLITE_IOERR_READ, SQLITE_IOERR_SHORT_READ};
+    matches!(code, Some(SQLITE_IOERR_READ | SQLITE_IOERR_SHORT_READ))
 }

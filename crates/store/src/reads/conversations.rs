@@ -5,6 +5,7 @@ use crate::sql::{Row, Tx};
 use crate::types::{ConversationRow, ItemRow};
 use crate::{StoreError, params};
 use std::collections::HashMap;
+use std::sync::Arc;
 
 /// The columns for `read_item`.
 macro_rules! item_columns {
@@ -47,22 +48,76 @@ macro_rules! listed {
     };
 }
 
-/// Which conversations a reader may see.
+/// Which conversations a token may see.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum Reach {
     #[default]
     All,
-    /// Those whose first event this token sent.
-    BegunBy(String),
+    Own(Arc<Own>),
+}
+
+/// The conversations of one token.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Own {
+    /// Those whose first event this token sent: `token:NAME`.
+    pub begun_by: String,
+    /// Those that its configuration names.
+    pub named: Names,
+}
+
+/// Ids of conversations: each is one id, or a prefix if it ends with `*`.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Names(pub Vec<String>);
+
+impl Names {
+    pub fn contains(&self, id: &str) -> bool {
+        self.0.iter().any(|name| match name.strip_suffix('*') {
+            Some(prefix) => id.starts_with(prefix),
+            None => id == name,
+        })
+    }
 }
 
 impl Reach {
     pub fn covers(&self, conversation: &ConversationRow) -> bool {
         match self {
             Reach::All => true,
-            Reach::BegunBy(name) => conversation.begun_by.as_ref() == Some(name),
+            Reach::Own(own) => own.covers(conversation),
         }
     }
+}
+
+impl Own {
+    pub fn covers(&self, conversation: &ConversationRow) -> bool {
+        conversation.begun_by.as_deref() == Some(&self.begun_by)
+            || self.named.contains(&conversation.conversation_id)
+    }
+
+    /// The id under which this token's conversation is stored if `id` belongs to another sender.
+    pub fn apart(&self, id: &str) -> String {
+        format!("{id}@{}", self.begun_by)
+    }
+
+    /// The id by which this token knows a stored conversation.
+    pub fn known_as<'a>(&self, stored: &'a str) -> &'a str {
+        let id = stored.strip_suffix(&self.begun_by).and_then(|id| id.strip_suffix('@'));
+        id.unwrap_or(stored)
+    }
+}
+
+/// The stored id of the conversation that a token calls `id`: never that of another sender.
+pub fn stored_id(
+    tx: &mut dyn Tx,
+    workspace: &str,
+    own: &Own,
+    id: &str,
+) -> Result<String, StoreError> {
+    let apart = own.apart(id);
+    let plain = get(tx, workspace, id)?;
+    let is_foreign = plain.is_some_and(|plain| !own.covers(&plain));
+    let has_apart = get(tx, workspace, &apart)?.is_some_and(|found| own.covers(&found));
+    let is_apart = (is_foreign || has_apart) && !own.named.contains(id);
+    Ok(if is_apart { apart } else { id.to_owned() })
 }
 
 /// A conversation within reach.
@@ -99,11 +154,47 @@ pub fn page(
     let (at, id) = (before.map(|at| at.0), before.map(|at| at.1));
     let rows = match reach {
         Reach::All => tx.query(listed!(""), params![workspace, at, id, limit])?,
-        Reach::BegunBy(name) => {
-            tx.query(listed!("AND begun_by = ?5"), params![workspace, at, id, limit, name])?
+        Reach::Own(own) if own.named.0.is_empty() => {
+            let begun_by = &own.begun_by;
+            tx.query(listed!("AND begun_by = ?5"), params![workspace, at, id, limit, begun_by])?
         }
+        Reach::Own(own) => return page_of_named(tx, workspace, own, before, limit),
     };
     rows.into_iter().map(read_conversation).collect()
+}
+
+/// Conversations that are read at once when most of them may be out of reach.
+const SCANNED: i64 = 500;
+
+/// A page for a token whose configuration names conversations: all are read, in order, until it is full.
+fn page_of_named(
+    tx: &mut dyn Tx,
+    workspace: &str,
+    own: &Own,
+    before: Option<(i64, &str)>,
+    limit: i64,
+) -> Result<Vec<ConversationRow>, StoreError> {
+    let wanted = usize::try_from(limit).unwrap_or(0);
+    let mut before = before.map(|(at, id)| (at, id.to_owned()));
+    let mut page = Vec::new();
+    loop {
+        let (at, id) = before.clone().unzip();
+        let rows = tx.query(listed!(""), params![workspace, at, &id, SCANNED])?;
+        let is_last = i64::try_from(rows.len()).unwrap_or(0) < SCANNED;
+        for row in rows {
+            let row = read_conversation(row)?;
+            before = Some((row.updated_at, row.conversation_id.clone()));
+            if own.covers(&row) {
+                page.push(row);
+            }
+            if page.len() == wanted {
+                return Ok(page);
+            }
+        }
+        if is_last {
+            return Ok(page);
+        }
+    }
 }
 
 /// The position of an item in its conversation: items of one event are adjacent.

@@ -1,8 +1,10 @@
 //! The event log.
 
+use super::conversations;
 use crate::sql::{Row, Tx};
 use crate::types::EventRow;
 use crate::{StoreError, params};
+use std::borrow::Cow;
 
 macro_rules! select {
     ($tail:literal) => {
@@ -31,8 +33,51 @@ pub struct Known {
     pub run_id: Option<String>,
 }
 
+/// Between the source and the limited token in the column `source`. No source contains control characters.
+const SENDER_MARK: char = '\u{1f}';
+
+/// The column `source`: with the limited token that sent the event, so that its event ids are its own.
+pub(crate) fn stored_source<'a>(source: &'a str, sender: Option<&str>) -> Cow<'a, str> {
+    match sender {
+        Some(sender) => format!("{source}{SENDER_MARK}{sender}").into(),
+        None => source.into(),
+    }
+}
+
+/// The key of an event as its sender knows it.
+#[derive(Debug, Clone, Copy)]
+pub struct EventKey<'a> {
+    pub source: &'a str,
+    /// The limited token that sent it.
+    pub sender: Option<&'a str>,
+    pub event_id: &'a str,
+}
+
+/// The event that was accepted with a key. Events of a limited token that were stored before its event ids were
+/// its own are recognised by their body and conversation.
+pub fn known(
+    tx: &mut dyn Tx,
+    workspace: &str,
+    key: EventKey<'_>,
+    body_hash: &[u8],
+) -> Result<Option<Known>, StoreError> {
+    let source = stored_source(key.source, key.sender);
+    if let Some(known) = by_key(tx, workspace, &source, key.event_id)? {
+        return Ok(Some(known));
+    }
+    let Some(sender) = key.sender else { return Ok(None) };
+    let Some(older) = by_key(tx, workspace, key.source, key.event_id)? else { return Ok(None) };
+    if older.body_hash != body_hash {
+        return Ok(None);
+    }
+    let event = load(tx, workspace, older.seq)?;
+    let Some(conversation) = event.and_then(|event| event.conversation_id) else { return Ok(None) };
+    let begun_by = conversations::get(tx, workspace, &conversation)?.and_then(|row| row.begun_by);
+    Ok(Some(older).filter(|_| begun_by.as_deref() == Some(sender)))
+}
+
 /// The event with a key.
-pub fn by_key(
+fn by_key(
     tx: &mut dyn Tx,
     workspace: &str,
     source: &str,
@@ -106,9 +151,15 @@ pub fn page(
 }
 
 fn read(mut row: Row) -> Result<EventRow, StoreError> {
+    let (seq, stored) = (row.int()?, row.text()?);
+    let (source, sender) = match stored.split_once(SENDER_MARK) {
+        Some((source, sender)) => (source.to_owned(), Some(sender.to_owned())),
+        None => (stored, None),
+    };
     Ok(EventRow {
-        seq: row.int()?,
-        source: row.text()?,
+        seq,
+        source,
+        sender,
         event_id: row.text()?,
         event_type: row.text()?,
         conversation_id: row.opt_text()?,

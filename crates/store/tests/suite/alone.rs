@@ -45,7 +45,8 @@ async fn each_is_there_once_it_is_acknowledged() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn crowds_and_single_ones_take_turns() {
-    let store = Ground::sqlite_with(Sync::Normal).open();
+    let ground = Ground::sqlite_with(Sync::Normal);
+    let store = ground.open();
     for round in 0..5 {
         accept_one_by_one(&store, &format!("one-{round}-")).await;
         let mut crowd = JoinSet::new();
@@ -65,7 +66,8 @@ async fn crowds_and_single_ones_take_turns() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_was_postponed_goes_first() {
-    let store = Ground::sqlite_with(Sync::Normal).open();
+    let ground = Ground::sqlite_with(Sync::Normal);
+    let store = ground.open();
     accept_one_by_one(&store, "a").await;
     for n in 0..MANY {
         assert_eq!(store.postpone(call(n)), Postponed::First, "{n} was left behind");

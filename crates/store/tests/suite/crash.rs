@@ -23,7 +23,7 @@ fn what_a_killed_host_had_acknowledged_is_there() {
         let path = folder.path().join("greenroom.db");
         Store::open(&sqlite_options(&path, sync)).unwrap().close();
         for round in 2..=4 {
-            let acknowledged = kill_a_writer(&path, sync);
+            let acknowledged = kill_a_writer(&path, sync, ACKNOWLEDGED_MIN);
             let store = Store::open(&sqlite_options(&path, sync)).unwrap();
             assert!(store.epoch() >= round);
             let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
@@ -38,9 +38,9 @@ fn what_a_killed_host_had_acknowledged_is_there() {
     }
 }
 
-/// The runs that a process said it had kept before it was killed.
+/// The runs that a process said it had kept before it was killed, after `after` of them.
 #[expect(clippy::disallowed_methods, reason = "the process that is killed is this test's own")]
-fn kill_a_writer(path: &Path, sync: Sync) -> Vec<String> {
+pub(crate) fn kill_a_writer(path: &Path, sync: Sync, after: usize) -> Vec<String> {
     let mut command = Command::new(std::env::current_exe().unwrap());
     if sync == Sync::Full {
         command.env(SYNCS, "yes");
@@ -55,12 +55,12 @@ fn kill_a_writer(path: &Path, sync: Sync) -> Vec<String> {
     let mut acknowledged = Vec::new();
     for line in lines.map_while(Result::ok) {
         acknowledged.extend(line.strip_prefix("kept ").map(str::to_owned));
-        if acknowledged.len() == ACKNOWLEDGED_MIN {
+        if acknowledged.len() == after {
             child.kill().unwrap();
         }
     }
     child.wait().unwrap();
-    assert!(acknowledged.len() >= ACKNOWLEDGED_MIN, "only {acknowledged:?}");
+    assert!(acknowledged.len() >= after, "only {acknowledged:?}");
     acknowledged
 }
 

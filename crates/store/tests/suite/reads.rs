@@ -3,7 +3,7 @@
 use super::support::*;
 use greenroom_protocol::RunStatus;
 use greenroom_store::commands::{AcceptEvent, ApplyResults};
-use greenroom_store::reads::conversations::{Reach, Span};
+use greenroom_store::reads::conversations::{Names, Own, Reach, Span};
 use greenroom_store::reads::runs::RunFilter;
 use greenroom_store::reads::{self, Direction};
 
@@ -94,7 +94,10 @@ pub(crate) async fn conversations_and_events_are_paged(ground: Ground) {
     accept(&store, AcceptEvent { sent_by: sent_by.clone(), ..event("f", "f") }).await;
     accept(&store, AcceptEvent { sent_by, ..event("a", "a2") }).await;
     let of = async |name: &str| {
-        let reach = Reach::BegunBy(name.to_owned());
+        let reach = Reach::Own(std::sync::Arc::new(Own {
+            begun_by: name.to_owned(),
+            named: Names::default(),
+        }));
         let page = store.read(move |tx| reads::conversations::page(tx, W, &reach, None, 9)).await;
         page.unwrap().into_iter().map(|row| row.conversation_id).collect::<Vec<_>>()
     };

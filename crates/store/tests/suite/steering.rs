@@ -7,6 +7,7 @@ use greenroom_store::commands::{
     AcceptEvent, Accepted, Applied, ApplyResults, CancelQueued, Displaced, FreezeGrant,
     PullSteering, Pulled, RestartRun, Terminal,
 };
+use greenroom_store::reads::events::EventKey;
 use greenroom_store::types::{Queue, ResultRecord, RunRow};
 use greenroom_store::{Store, reads};
 use serde_json::value::RawValue;
@@ -45,7 +46,17 @@ async fn log(store: &Store) -> Vec<String> {
 
 async fn run_of(store: &Store, event_id: &str) -> Option<String> {
     let id = event_id.to_owned();
-    let known = store.read(move |tx| reads::events::by_key(tx, W, "api", &id)).await.unwrap();
+    let known = store
+        .read(move |tx| {
+            reads::events::known(
+                tx,
+                W,
+                EventKey { source: "api", sender: None, event_id: &id },
+                &[],
+            )
+        })
+        .await
+        .unwrap();
     known.unwrap().run_id
 }
 

@@ -65,6 +65,10 @@ impl Ground {
         match &self.options.location {
             Location::Sqlite(path) => {
                 rusqlite::Connection::open(path).unwrap().execute_batch(sql).unwrap();
+                // What another program writes would look like damage.
+                for suffix in ["-mark", "-sums"] {
+                    let _ = std::fs::remove_file(format!("{}{suffix}", path.display()));
+                }
             }
             Location::Postgres(url) => std::thread::scope(|scope| {
                 let connect = || postgres::Client::connect(url, postgres::NoTls).unwrap();
@@ -87,6 +91,7 @@ pub(crate) fn event(conversation: &str, name: &str) -> AcceptEvent {
     AcceptEvent {
         workspace_id: W.to_owned(),
         source: "api".to_owned(),
+        limited_to: None,
         event_id: name.to_owned(),
         body_hash: [7; 32],
         event_type: "message.received".to_owned(),
@@ -97,6 +102,7 @@ pub(crate) fn event(conversation: &str, name: &str) -> AcceptEvent {
             agent: "assistant".to_owned(),
             runner_id: "plugin:greenroom/echo/default".to_owned(),
             queue: Queue::Serial,
+            replaces: greenroom_protocol::Replaces::default(),
             lane_length_max: 100,
             grant: Some(grant("g1")),
             on_interrupt: OnInterrupt::Retry,

@@ -5,17 +5,13 @@ use crate::StoreError;
 use crate::copy::{CopyError, Feed, Table};
 use crate::drivers::Bulk;
 use crate::sql::{Cell, Tx};
-use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags};
 use std::path::Path;
 
 impl SqliteDriver {
     /// Reads while a host may write, and leaves the log as it is.
     pub(crate) fn snapshot(path: &Path) -> Result<Self, StoreError> {
-        let driver = Self::reader(path)?;
-        let option = DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE;
-        driver.connection.set_db_config(option, true).map_err(refused)?;
-        Ok(driver)
+        Self::reader(path)
     }
 
     /// Fills a new file without a journal: if that is interrupted, the file is useless.
