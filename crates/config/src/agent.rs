@@ -4,7 +4,7 @@
 
 use super::GrantPolicy;
 use super::reader::{Reader, Value, clean};
-use greenroom_protocol::{Object, OnInterrupt, Queue, RunnerId};
+use greenroom_protocol::{Object, OnInterrupt, Queue, Replaces, RunnerId};
 use serde::Serialize;
 use serde_json::Value as Json;
 use std::collections::BTreeMap;
@@ -26,6 +26,8 @@ pub struct Agent {
     /// Dotted event field → the values it may have.
     pub filters: BTreeMap<String, Vec<Json>>,
     pub queue: Queue,
+    /// What a run cancels if `queue` is `replace`.
+    pub replaces: Replaces,
     /// `None`: `limits.run_deadline_s`.
     pub deadline: Option<Duration>,
     pub on_interrupt: OnInterrupt,
@@ -66,6 +68,7 @@ impl Agent {
             scope: Scope::default(),
             filters: BTreeMap::new(),
             queue: Queue::Serial,
+            replaces: Replaces::Agent,
             deadline: None,
             on_interrupt: OnInterrupt::Fail,
             delivery: None,
@@ -82,6 +85,8 @@ impl Agent {
         let scope = reader.get("scope").and_then(|v| v.table()).map(scope);
         let filters = reader.get("filters").and_then(|value| filters(&value));
         let queue = reader.get("queue").and_then(|v| v.choice(&QUEUES));
+        let replaces = [("agent", Replaces::Agent), ("conversation", Replaces::Conversation)];
+        let replaces = reader.get("replace").and_then(|v| v.choice(&replaces));
         let deadline = reader.get("deadline_s").and_then(|v| v.integer(1..=604_800));
         let on_interrupt = reader.get("on_interrupt").and_then(|v| v.choice(&interrupts));
         let surfaces = &reader.cx.surfaces;
@@ -96,6 +101,7 @@ impl Agent {
             scope: scope.unwrap_or_default(),
             filters: filters.unwrap_or_default(),
             queue: queue.unwrap_or(absent.queue),
+            replaces: replaces.unwrap_or_default(),
             deadline: deadline.map(Duration::from_secs),
             on_interrupt: on_interrupt.unwrap_or(absent.on_interrupt),
             delivery,

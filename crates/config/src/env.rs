@@ -14,6 +14,9 @@ pub const DATA: &str = "GREENROOM_DATA";
 pub const LOG: &str = "GREENROOM_LOG";
 /// Where the host crashes in tests; read only by builds with the feature `faults`.
 pub const FAULT: &str = "GREENROOM_FAULT";
+/// Parts of the kernel to do without in tests, e.g. `namespaces,landlock:3`; read only by builds with the
+/// feature `faults`.
+pub const WITHOUT: &str = "GREENROOM_WITHOUT";
 /// The model to use if none is configured, as `provider/model`.
 pub const MODEL: &str = "GREENROOM_MODEL";
 /// Credential of a method that the host starts, for one call; never the user's.

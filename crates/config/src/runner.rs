@@ -6,8 +6,8 @@ mod langbot;
 
 pub use langbot::is_plugin_folder as is_langbot_plugin;
 
-use super::Secret;
 use super::reader::{Reader, Value, clean};
+use super::{NetworkAccess, Secret};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
@@ -53,8 +53,23 @@ pub struct Process {
     pub configuration: PathBuf,
     /// Most processes it may have at once, children included.
     pub processes: u64,
+    /// Most threads, children included.
+    pub threads: u64,
     /// Most memory it may have, children included.
     pub memory_mb: u64,
+    /// Most bytes in its own folder and its temporary ones.
+    pub disk_mb: u64,
+    /// Most files and folders there.
+    pub files: u64,
+    /// `None`: the key is missing.
+    pub network: Option<NetworkAccess>,
+}
+
+impl Process {
+    /// What it may reach. A file without the key keeps what earlier versions gave it.
+    pub fn network_access(&self) -> NetworkAccess {
+        self.network.clone().unwrap_or(NetworkAccess::All)
+    }
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -62,11 +77,26 @@ pub enum Sandbox {
     #[default]
     On,
     Off,
+    /// The process starts with all parts of the sandbox, or not at all.
+    Required,
 }
 
 /// Keys of a started process, which a remote runner does not have.
-pub(super) const PROCESS_KEYS: [&str; 6] =
-    ["dir", "env", "sandbox", "paths", "processes", "memory_mb"];
+pub(super) const PROCESS_KEYS: [&str; 10] = [
+    "dir",
+    "env",
+    "sandbox",
+    "paths",
+    "processes",
+    "threads",
+    "memory_mb",
+    "disk_mb",
+    "files",
+    "network",
+];
+
+/// Threads of a process tree for each of its processes, unless the file sets `threads`.
+const THREADS_PER_PROCESS: u64 = 32;
 
 impl Runner {
     pub(super) fn read(mut reader: Reader<'_>) -> Option<Self> {
@@ -145,17 +175,23 @@ impl Process {
     /// A process with these arguments.
     fn started(reader: &mut Reader<'_>, command: Option<Vec<String>>) -> Option<Self> {
         let own = reader.get("dir");
-        let words = [("on", Sandbox::On), ("off", Sandbox::Off)];
+        let words = [("on", Sandbox::On), ("off", Sandbox::Off), ("required", Sandbox::Required)];
         let env = reader.get("env").map_or(Some(BTreeMap::new()), |value| environment(&value));
         let sandbox = reader.get("sandbox").and_then(|v| v.choice(&words)).unwrap_or_default();
         let path = |value: &Value<'_>| match sandbox {
-            Sandbox::On => path_apart(value),
+            Sandbox::On | Sandbox::Required => path_apart(value),
             Sandbox::Off => value.path(),
         };
         let paths = reader.get("paths").and_then(|v| v.list(path)).unwrap_or_default();
-        let processes = reader.get("processes").and_then(|v| v.integer(1..=10_000)).unwrap_or(64);
-        let memory_mb =
-            reader.get("memory_mb").and_then(|v| v.integer(16..=1_048_576)).unwrap_or(2_048);
+        let mut number = |key, range, default| {
+            reader.get(key).and_then(|value| value.integer(range)).unwrap_or(default)
+        };
+        let processes = number("processes", 1..=10_000, 64);
+        let threads = number("threads", 1..=1_000_000, processes * THREADS_PER_PROCESS);
+        let memory_mb = number("memory_mb", 16..=1_048_576, 2_048);
+        let disk_mb = number("disk_mb", 1..=1_073_741_824, 10_240);
+        let files = number("files", 1..=1_000_000_000, 500_000);
+        let network = reader.get("network").and_then(|value| NetworkAccess::read(&value));
         let mut args = command?;
         let owns_dir = own.is_some();
         let dir = own.map_or(Some(reader.cx.dir.to_owned()), |value| path(&value));
@@ -175,7 +211,11 @@ impl Process {
             paths,
             configuration,
             processes,
+            threads,
             memory_mb,
+            disk_mb,
+            files,
+            network,
         })
     }
 }

@@ -88,7 +88,17 @@ fn a_runner_is_read_with_paths_relative_to_the_file() {
             paths: vec![PathBuf::from("/srv/greenroom/shared-files")],
             configuration: PathBuf::from("/srv/greenroom/greenroom.toml"),
             processes: 64,
+            threads: 2048,
             memory_mb: 2048,
+            disk_mb: 10_240,
+            files: 500_000,
+            network: Some(NetworkAccess::Only(vec![
+                Destination {
+                    host: DestinationHost::Name("api.example.com".to_owned()),
+                    port: 443,
+                },
+                Destination { host: DestinationHost::Below("example.org".to_owned()), port: 443 },
+            ])),
         }),
         plugin: Some("acme/triage".to_owned()),
         wire: Wire::Native,
@@ -144,7 +154,9 @@ fn surfaces_and_tokens_are_read_with_their_secrets() {
     });
     assert_eq!(config.surfaces, BTreeMap::from([("helpdesk".to_owned(), helpdesk)]));
     let agents = Some(vec!["triage".to_owned()]);
-    let role = Role::Sender { agents, actors: Actors::Own };
+    let conversations =
+        Conversations { limited: true, named: vec!["c-42".to_owned(), "web-*".to_owned()] };
+    let role = Role::Sender { agents, actors: Actors::Own, conversations };
     let website = Token { role, token: secret("the-long-value-of-a-file") };
     assert_eq!(config.tokens, BTreeMap::from([("website".to_owned(), website)]));
 }

@@ -19,8 +19,18 @@ pub enum Role {
     Sender {
         agents: Option<Vec<String>>,
         actors: Actors,
+        conversations: Conversations,
     },
     Reader,
+}
+
+/// The conversations of a sender (decision 020).
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Conversations {
+    /// Whether it reaches only those that it began and those in `named`: its entry has `agents` or `actors`.
+    pub limited: bool,
+    /// Ids, or prefixes that end with `*`. No other limited sender begins them.
+    pub named: Vec<String>,
 }
 
 /// The actors a sender acts for, and so whose conversations it reads.
@@ -48,19 +58,26 @@ impl Token {
         let word = reader.require("role").and_then(|value| value.choice(&words));
         let agents = reader.get("agents");
         let actors = reader.get("actors");
+        let conversations = reader.get("conversations");
         let token = reader.require("token").and_then(|value| value.secret());
         reader.finish();
         let role = match word? {
             Word::Sender => {
+                let has_limits = agents.is_some() || actors.is_some();
+                let named = match conversations {
+                    Some(value) => read_conversations(&value)?,
+                    None => Vec::new(),
+                };
                 let agents = match agents {
-                    Some(value) => Some(named(&value)?),
+                    Some(value) => Some(named_agents(&value)?),
                     None => None,
                 };
                 let actors = match actors {
                     Some(value) => read_actors(&value)?,
                     None => Actors::Own,
                 };
-                Role::Sender { agents, actors }
+                let limited = has_limits && actors != Actors::Any;
+                Role::Sender { agents, actors, conversations: Conversations { limited, named } }
             }
             _ if agents.is_some() => {
                 return agents?.fail(
@@ -74,6 +91,12 @@ impl Token {
                     "remove `actors`, or make it a `sender`",
                 );
             }
+            _ if conversations.is_some() => {
+                return conversations?.fail(
+                    "only a `sender` has conversations of its own",
+                    "remove `conversations`, or make it a `sender`",
+                );
+            }
             Word::Admin => Role::Admin,
             Word::Reader => Role::Reader,
         };
@@ -81,7 +104,7 @@ impl Token {
     }
 }
 
-fn named(value: &Value<'_>) -> Option<Vec<String>> {
+fn named_agents(value: &Value<'_>) -> Option<Vec<String>> {
     let agents = value.list(|item| item.reference("agent", &item.cx.agents))?;
     match agents.is_empty() {
         true => value.fail(
@@ -103,5 +126,15 @@ fn read_actors(value: &Value<'_>) -> Option<Actors> {
             );
         }
         actor => Actors::One(actor.to_owned()),
+    })
+}
+
+fn read_conversations(value: &Value<'_>) -> Option<Vec<String>> {
+    value.list(|item| match item.filled_text()? {
+        name if name.strip_suffix('*').unwrap_or(name).contains('*') => item.fail(
+            format!("`{}`: `{name}` has a `*` that is not its last character", value.path),
+            "write an id, or the beginning of ids followed by `*`",
+        ),
+        name => Some(name.to_owned()),
     })
 }

@@ -36,7 +36,7 @@ pub struct McpServer {
 #[derive(Debug, Clone, PartialEq)]
 pub enum McpReach {
     /// The host starts it and uses its standard input and output.
-    Command { process: Process, network: bool },
+    Command(Process),
     /// It runs elsewhere, behind streamable HTTP.
     Url { url: String, headers: BTreeMap<String, Secret>, allow_private: bool },
 }
@@ -76,11 +76,7 @@ fn mcp(reader: &mut Reader<'_>) -> Option<McpServer> {
     let timeout_s = reader.get("timeout_s").and_then(|value| value.integer(1..=86_400));
     let (command, url) = (reader.get("command"), reader.get("url"));
     let reach = match (command, url) {
-        (Some(command), None) => {
-            let network = reader.get("network").and_then(|value| value.boolean()).unwrap_or(true);
-            let process = Process::read(reader, &command)?;
-            McpReach::Command { process, network }
-        }
+        (Some(command), None) => McpReach::Command(Process::read(reader, &command)?),
         (None, Some(url)) => McpReach::Url {
             headers: reader.get("headers").and_then(|value| value.headers()).unwrap_or_default(),
             allow_private: reader
@@ -90,7 +86,7 @@ fn mcp(reader: &mut Reader<'_>) -> Option<McpServer> {
             url: super::surface::web_address(&url)?,
         },
         _ => {
-            reader.knows(&["network", "headers", "allow_private"]);
+            reader.knows(&["headers", "allow_private"]);
             reader.knows(&super::runner::PROCESS_KEYS);
             return reader.fail(
                 format!("`{}` needs either `command` or `url`", reader.path),

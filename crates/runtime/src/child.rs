@@ -1,12 +1,13 @@
 //! Programs that serve tools: MCP servers that stay, and methods of modules that run once.
 //!
-//! Invariant: a child is confined more than a runner, and reports what confines it; when it is over, no
+//! Invariant: a child reports what confines it; when it is over, no
 //! process of its tree is left. At most `children_at_once` run to their end at once.
 
 use crate::process::{Control, Process, ProcessFiles, Reports};
 use crate::spec::Settings;
 use crate::stderr::{self, LastLines};
-use crate::supervisor::job::{Confine, Ended, Job, Network};
+use crate::supervisor::job::{Ended, Job, Network};
+use crate::supervisor::{Domain, Sandbox};
 use crate::tasks::Tasks;
 use std::collections::{BTreeMap, VecDeque};
 use std::path::PathBuf;
@@ -36,7 +37,7 @@ pub struct ChildSpec {
     pub owns_dir: bool,
     /// Its environment, besides `HOME`, `TMPDIR`, `PATH` and `LANG`.
     pub env: BTreeMap<String, String>,
-    pub sandbox: bool,
+    pub sandbox: Sandbox,
     /// Readable and writable besides `dir`.
     pub paths: Vec<PathBuf>,
     /// Those of `paths` that do not exist: once one does, the process needs a new sandbox to see it.
@@ -45,8 +46,14 @@ pub struct ChildSpec {
     pub hidden: Vec<PathBuf>,
     /// Limit on the processes of the tree.
     pub processes: u32,
+    /// Limit on the threads of the tree.
+    pub threads: u64,
     /// Limit on the memory of the tree.
     pub memory_mb: u64,
+    /// Limit on what is in its folders.
+    pub disk_mb: u64,
+    /// Limit on the files and folders there.
+    pub files: u64,
     pub network: Network,
 }
 
@@ -58,12 +65,15 @@ impl Default for ChildSpec {
             dir: PathBuf::new(),
             owns_dir: false,
             env: BTreeMap::new(),
-            sandbox: true,
+            sandbox: Sandbox::On,
             paths: Vec::new(),
             absent_paths: Vec::new(),
             hidden: Vec::new(),
             processes: 32,
+            threads: 1024,
             memory_mb: 1024,
+            disk_mb: 10_240,
+            files: 500_000,
             network: Network::Off,
         }
     }
@@ -81,8 +91,7 @@ pub struct Children {
 /// What confines a program, and what is missing.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Confinement {
-    /// E.g. `landlock:7+seccomp+net:off+rlimit+uid:65534`, or `off`.
-    pub isolation: String,
+    pub domain: Domain,
     pub warnings: Vec<String>,
 }
 
@@ -96,7 +105,7 @@ pub struct Child {
 /// A handle to a program without its streams. Dropping it kills the whole tree.
 pub struct ChildHold {
     pub pid: u32,
-    /// What is in force, e.g. `landlock:7+seccomp+net:off+rlimit+uid:65534`, or `off`.
+    /// What is in force, e.g. `landlock:7+view+seccomp+net:off+rlimit+uid:65534`, or `off`.
     pub isolation: String,
     pub warnings: Vec<String>,
     control: Control,
@@ -142,16 +151,17 @@ impl Children {
     /// Returns what would confine a program: does everything except starting it.
     pub async fn probe(&self, spec: &ChildSpec) -> Result<Confinement, ChildError> {
         let job = Job { probe: true, ..self.job(spec)? };
-        let Process { isolation, warnings, control, mut reports, .. } = self.begin(job).await?;
+        let Process { domain, warnings, control, mut reports, .. } = self.begin(job).await?;
         control.kill();
         let _ = timeout(CLEARING_MAX, reports.gone()).await;
-        Ok(Confinement { isolation, warnings })
+        Ok(Confinement { domain, warnings })
     }
 
     /// Starts a program that stays and has a home. Its stderr goes to the log under its name.
     pub async fn start(&self, spec: &ChildSpec) -> Result<Child, ChildError> {
         let home = Some(self.settings.home_of(&spec.name));
         let process = self.begin(Job { home, ..self.job(spec)? }).await?;
+        let warnings = process.shortcomings();
         let last = LastLines::new(self.settings.cleaner.clone());
         let limits = self.settings.limits.clone();
         let name = spec.name.as_str().into();
@@ -159,8 +169,8 @@ impl Children {
         self.tasks.attend(format!("tool server `{}`", spec.name), log);
         let hold = ChildHold {
             pid: process.pid,
-            isolation: process.isolation,
-            warnings: process.warnings,
+            isolation: process.domain.isolation(),
+            warnings,
             control: process.control,
             reports: process.reports,
             last,
@@ -184,8 +194,8 @@ impl Children {
         let process = timeout_at(deadline, self.begin(self.job(spec)?))
             .await
             .map_err(|_| ChildError::Deadline { stderr_tail: String::new() })??;
-        let Process { stdin, stdout, stderr, isolation, warnings, control, mut reports, .. } =
-            process;
+        let (isolation, warnings) = (process.domain.isolation(), process.shortcomings());
+        let Process { stdin, stdout, stderr, control, mut reports, .. } = process;
         let mut output = Vec::new();
         let over = timeout_at(deadline, async {
             let talk = async {
@@ -229,6 +239,7 @@ impl Children {
             .map_err(|error| ChildError::Start(error.to_string()))?;
         let hidden = settings.hidden.iter().chain(&spec.hidden).cloned().collect();
         Ok(Job {
+            name: spec.name.clone(),
             command: spec.command.clone(),
             dir: spec.dir.clone(),
             owns_dir: spec.owns_dir,
@@ -237,13 +248,18 @@ impl Children {
             paths: spec.paths.clone(),
             hidden,
             processes: spec.processes,
+            threads: spec.threads,
             memory_mb: spec.memory_mb,
+            disk_mb: spec.disk_mb,
+            files: spec.files,
             private: place.private,
             home: None,
             lock: place.lock,
-            confine: Some(Confine { network: spec.network }),
+            network: spec.network.clone(),
+            user: Some(settings.user_of("tool", &spec.name)),
             supervisor_args: settings.supervisor_args(),
             probe: false,
+            without: settings.without,
         })
     }
 

@@ -190,8 +190,10 @@ fn accept(
             older.join(", ")
         ));
     }
-    if !manifest.permissions.extra.is_empty() {
-        let unknown: Vec<&str> = manifest.permissions.extra.keys().map(String::as_str).collect();
+    // `state` is asked for by wires where it is no matter of storage.
+    let unknown = manifest.permissions.extra.keys().map(String::as_str);
+    let unknown: Vec<&str> = unknown.filter(|key| *key != "state").collect();
+    if !unknown.is_empty() {
         warnings
             .push(format!("{id} asks for permissions that do not exist: {}", unknown.join(", ")));
     }

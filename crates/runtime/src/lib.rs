@@ -16,6 +16,7 @@ mod proxy;
 mod quote;
 mod reader;
 mod registry;
+mod relay;
 mod remote;
 mod run;
 mod runtime;
@@ -41,7 +42,7 @@ pub use state::{Descriptor, RunnerState, RunnerStatus, Unavailable};
 
 pub use tools::{PluginToolAnswer, PluginToolCall, PluginToolError, PluginTools};
 
-pub use supervisor::{ChildEnd, Network};
+pub use supervisor::{Allowed, ChildEnd, Domain, Network, Sandbox, UserIds, Without};
 
 /// Keeps other processes of the same user out of this process's memory and environment.
 pub fn make_undumpable() {

@@ -3,8 +3,10 @@
 //! Invariant: dropping a `Process` or its `Control` kills the whole tree, because the supervisor sees the
 //! control socket close. A start that is given up is awaited by the tasks, like every process.
 
+use crate::relay::Relay;
 use crate::spec::Settings;
-use crate::supervisor::job::{Ended, Job, Report, TERMINATE};
+use crate::supervisor::job::{Allowed, Ended, Job, Network, Report, TERMINATE};
+use crate::supervisor::{Domain, Sandbox};
 use crate::tasks::Tasks;
 use rustix::fs::{FlockOperation, flock};
 use rustix::net::{
@@ -21,6 +23,7 @@ use std::sync::{Mutex, PoisonError};
 use tokio::io::{AsyncBufReadExt, BufReader, Lines};
 use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf, pipe};
 use tokio::process::{Child, Command};
+use tokio::task::AbortHandle;
 
 /// Capacity of a runner's stdout, so that a busy runner is not blocked by every chunk that the host reads.
 const PIPE_BYTES: usize = 256 * 1024;
@@ -30,7 +33,7 @@ pub(crate) struct Process {
     pub(crate) stdout: pipe::Receiver,
     pub(crate) stderr: pipe::Receiver,
     pub(crate) pid: u32,
-    pub(crate) isolation: String,
+    pub(crate) domain: Domain,
     pub(crate) warnings: Vec<String>,
     pub(crate) control: Control,
     pub(crate) reports: Reports,
@@ -43,6 +46,16 @@ pub(crate) struct Control(Mutex<Option<OwnedWriteHalf>>);
 pub(crate) struct Reports {
     lines: Lines<BufReader<OwnedReadHalf>>,
     supervisor: Child,
+    /// Serves the network of the process as long as its supervisor runs.
+    _relay: Option<RelayTask>,
+}
+
+struct RelayTask(AbortHandle);
+
+impl Drop for RelayTask {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
 }
 
 /// The files of one process, unique among all hosts that ever used the folder.
@@ -88,23 +101,34 @@ impl Process {
         settings: &Settings,
         tasks: &Tasks,
     ) -> Result<Self, String> {
-        let (stdin, stdout, stderr, control, supervisor) =
+        let Spawned { stdin, stdout, stderr, control, handover, supervisor } =
             spawn(&job, settings).map_err(|error| format!("cannot start a supervisor: {error}"))?;
         let (read, write) = control.into_split();
-        let reports = Reports { lines: BufReader::new(read).lines(), supervisor };
+        let relay = handover.map(|(allowed, socket)| {
+            let relay = Relay::new(job.name.clone(), allowed);
+            RelayTask(tasks.spawn(relay.serve(socket)))
+        });
+        let reports = Reports { lines: BufReader::new(read).lines(), supervisor, _relay: relay };
         let mut starting = Starting { reports: Some(reports), tasks: tasks.clone() };
         let report = match &mut starting.reports {
             Some(reports) => reports.next().await,
             None => None,
         };
         match (report, starting.reports.take()) {
-            (Some(Report::Started { pid, isolation, warnings }), Some(reports)) => {
+            (Some(Report::Started { pid, domain, warnings }), Some(reports)) => {
                 let control = Control(Mutex::new(Some(write)));
-                Ok(Self { stdin, stdout, stderr, pid, isolation, warnings, control, reports })
+                Ok(Self { stdin, stdout, stderr, pid, domain, warnings, control, reports })
             }
             (Some(Report::Failed { message } | Report::Ended { message, .. }), _) => Err(message),
             _ => Err("the supervisor ended without a report".to_owned()),
         }
+    }
+}
+
+impl Process {
+    /// Guarantees that are missing, then everything else that an operator should know.
+    pub(crate) fn shortcomings(&self) -> Vec<String> {
+        self.domain.missing.iter().chain(&self.warnings).cloned().collect()
     }
 }
 
@@ -147,7 +171,15 @@ impl Reports {
     }
 }
 
-type Spawned = (pipe::Sender, pipe::Receiver, pipe::Receiver, tokio::net::UnixStream, Child);
+struct Spawned {
+    stdin: pipe::Sender,
+    stdout: pipe::Receiver,
+    stderr: pipe::Receiver,
+    control: tokio::net::UnixStream,
+    /// Brings the listeners of a process that may reach only this.
+    handover: Option<(Allowed, OwnedFd)>,
+    supervisor: Child,
+}
 
 fn spawn(job: &Job, settings: &Settings) -> io::Result<Spawned> {
     std::fs::create_dir_all(&settings.run_dir)?;
@@ -176,27 +208,38 @@ fn spawn(job: &Job, settings: &Settings) -> io::Result<Spawned> {
         .stdout(Stdio::from(lock))
         .stderr(Stdio::from(stderr_write))
         .spawn()?;
-    let control = send_job(ours, job, [stdin_read.as_fd(), stdout_write.as_fd()])?;
-    Ok((
-        pipe::Sender::from_owned_fd(stdin)?,
-        pipe::Receiver::from_owned_fd(stdout)?,
-        pipe::Receiver::from_owned_fd(stderr)?,
-        tokio::net::UnixStream::from_std(control)?,
+    let (handover, their_handover) = match &job.network {
+        Network::Only(allowed) if job.sandbox != Sandbox::Off => {
+            let (ours, theirs) =
+                socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None)?;
+            (Some((allowed.clone(), ours)), Some(theirs))
+        }
+        _ => (None, None),
+    };
+    let mut descriptors = vec![stdin_read.as_fd(), stdout_write.as_fd()];
+    descriptors.extend(their_handover.as_ref().map(AsFd::as_fd));
+    let control = send_job(ours, job, &descriptors)?;
+    Ok(Spawned {
+        stdin: pipe::Sender::from_owned_fd(stdin)?,
+        stdout: pipe::Receiver::from_owned_fd(stdout)?,
+        stderr: pipe::Receiver::from_owned_fd(stderr)?,
+        control: tokio::net::UnixStream::from_std(control)?,
+        handover,
         supervisor,
-    ))
+    })
 }
 
 /// Sends the descriptors with the first byte of the job.
 fn send_job(
     control: OwnedFd,
     job: &Job,
-    stdio: [std::os::fd::BorrowedFd<'_>; 2],
+    descriptors: &[std::os::fd::BorrowedFd<'_>],
 ) -> io::Result<std::os::unix::net::UnixStream> {
     let mut line = serde_json::to_vec(job)?;
     line.push(b'\n');
-    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(2))];
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(3))];
     let mut ancillary = SendAncillaryBuffer::new(&mut space);
-    ancillary.push(SendAncillaryMessage::ScmRights(&stdio));
+    ancillary.push(SendAncillaryMessage::ScmRights(descriptors));
     let sent = sendmsg(&control, &[IoSlice::new(&line)], &mut ancillary, SendFlags::NOSIGNAL)?;
     let mut control = std::os::unix::net::UnixStream::from(control);
     control.write_all(&line[sent..])?;

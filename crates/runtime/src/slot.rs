@@ -242,10 +242,12 @@ impl Slot {
             .await
             .map_err(|_| "has a supervisor that does not start".to_owned())?
             .map_err(|error| format!("cannot be started: {error}"))?;
+        let (pid, isolation, warnings) =
+            (Some(process.pid), Some(process.domain.isolation()), process.shortcomings());
         let parts = Parts {
             id,
             runner: self.spec.name.as_str().into(),
-            isolation: process.isolation.as_str().into(),
+            isolation: process.domain.isolation().into(),
             limits: settings.limits.clone(),
             cleaner: settings.cleaner.clone(),
             proxy: shared.proxy.clone(),
@@ -254,8 +256,6 @@ impl Slot {
         };
         let outbox = Outbox::new(settings.limits.queue_bytes_max, Some(process.stdin));
         let connection = Connection::new(parts, outbox);
-        let (pid, isolation, warnings) =
-            (Some(process.pid), Some(process.isolation), process.warnings);
         let tell = |entry: &mut Entry| {
             entry.pid = pid;
             entry.isolation.clone_from(&isolation);

@@ -5,7 +5,8 @@
 
 use crate::process::{ProcessFiles, plain};
 use crate::quote::Cleaner;
-use crate::supervisor::job::Job;
+use crate::supervisor::job::{Job, Network};
+use crate::supervisor::{Sandbox, UserIds, Without};
 use crate::wires;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -34,7 +35,7 @@ pub struct RunnerSpec {
     pub env: BTreeMap<String, String>,
     /// `author/name`: what the process must declare itself to be.
     pub plugin: Option<String>,
-    pub sandbox: bool,
+    pub sandbox: Sandbox,
     /// Readable and writable besides `dir`.
     pub paths: Vec<PathBuf>,
     /// Those of `paths` that do not exist: once one does, the process needs a new sandbox to see it.
@@ -43,8 +44,15 @@ pub struct RunnerSpec {
     pub hidden: Vec<PathBuf>,
     /// Limit on the processes of the tree.
     pub processes: u32,
-    /// Limit on the resident memory of the tree.
+    /// Limit on the threads of the tree.
+    pub threads: u64,
+    /// Limit on the memory of the tree.
     pub memory_mb: u64,
+    /// Limit on what is in its own folder and its private ones.
+    pub disk_mb: u64,
+    /// Limit on the files and folders there.
+    pub files: u64,
+    pub network: Network,
     /// When files of the command last changed: a newer process is started beside the old one.
     pub changed_at: Option<SystemTime>,
     /// When the newest hidden file within its reach changed.
@@ -61,12 +69,16 @@ impl Default for RunnerSpec {
             owns_dir: true,
             env: BTreeMap::new(),
             plugin: None,
-            sandbox: true,
+            sandbox: Sandbox::On,
             paths: Vec::new(),
             absent_paths: Vec::new(),
             hidden: Vec::new(),
             processes: 64,
+            threads: 2048,
             memory_mb: 2048,
+            disk_mb: 10_240,
+            files: 500_000,
+            network: Network::On,
             changed_at: None,
             hidden_at: None,
         }
@@ -81,6 +93,7 @@ impl RunnerSpec {
 
     pub(crate) fn job(&self, hidden: &[PathBuf], place: ProcessFiles, settings: &Settings) -> Job {
         Job {
+            name: self.name.clone(),
             command: wires::command(self),
             dir: self.dir.clone(),
             owns_dir: self.owns_dir,
@@ -89,13 +102,18 @@ impl RunnerSpec {
             paths: self.paths.clone(),
             hidden: hidden.to_vec(),
             processes: self.processes,
+            threads: self.threads,
             memory_mb: self.memory_mb,
+            disk_mb: self.disk_mb,
+            files: self.files,
             private: place.private,
             home: None,
             lock: place.lock,
-            confine: None,
+            network: self.network.clone(),
+            user: Some(settings.user_of("runner", &self.name)),
             supervisor_args: settings.supervisor_args(),
             probe: false,
+            without: settings.without,
         }
     }
 }
@@ -111,12 +129,21 @@ pub struct Settings {
     pub host_version: String,
     pub limits: Limits,
     pub cleaner: Cleaner,
+    /// Users of processes, on a host that runs as root.
+    pub users: UserIds,
+    /// For tests.
+    pub without: Without,
 }
 
 impl Settings {
     /// The home of a tool server.
     pub(crate) fn home_of(&self, server: &str) -> PathBuf {
         self.run_dir.with_file_name("tools").join(plain(server))
+    }
+
+    /// The user of a process: its own among those of this host, and unlike those of another.
+    pub(crate) fn user_of(&self, kind: &str, name: &str) -> u32 {
+        self.users.id_of(&format!("{}:{kind}:{name}", self.run_dir.display()))
     }
 
     /// The arguments that make the program a supervisor.

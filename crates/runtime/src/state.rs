@@ -16,7 +16,7 @@ pub struct Descriptor {
     /// `author/name`, as declared.
     pub plugin: Arc<str>,
     pub plugin_version: String,
-    /// The isolation of the process: `landlock:N`, `off`, `unavailable`, `remote`.
+    /// The isolation of the process: e.g. `landlock:7+view+…`, `off`, `remote`.
     pub isolation: Arc<str>,
 }
 

@@ -9,24 +9,37 @@
 mod calls;
 mod cgroup;
 mod control;
-mod cover;
+mod domain;
+mod held;
 mod home;
 mod interpreter;
 pub(crate) mod job;
-mod reach;
+mod landlock;
+mod meter;
+mod mounts;
+pub(crate) mod netns;
+mod remove;
 mod sandbox;
 mod stage;
 pub(crate) mod system;
 mod tree;
+mod usage;
 mod user;
+mod view;
 mod watch;
 
 use cgroup::Cgroup;
 use job::{Ended, Job, Report};
+use meter::Meter;
+use rustix::process::Pid;
+use sandbox::{Files, Plan};
+use stage::Outcome;
 use std::ffi::OsString;
 use std::process::ExitCode;
 
-pub use job::{Ended as ChildEnd, Network};
+pub use domain::{Domain, Sandbox, Without};
+pub use job::{Allowed, Ended as ChildEnd, Network};
+pub use user::UserIds;
 pub(crate) use user::remove_private;
 
 pub(crate) use sandbox::{isolation_available, resolve, script_folder};
@@ -38,7 +51,9 @@ const EXEC_STAGE: &str = "--exec-stage";
 pub fn main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
     let args: Vec<OsString> = args.into_iter().collect();
     match args.as_slice() {
-        [stage, plan, outcome] if stage == EXEC_STAGE => stage::main(plan, outcome),
+        [stage, plan, outcome, handover @ ..] if stage == EXEC_STAGE => {
+            stage::main(plan, outcome, handover.first())
+        }
         _ => supervise(),
     }
 }
@@ -60,24 +75,47 @@ fn supervise() -> ExitCode {
 fn run(job: &Job, stdio: control::Stdio) -> Result<Report, String> {
     rustix::process::set_child_subreaper(Some(rustix::process::getpid()))
         .map_err(|error| format!("cannot become the reaper of the runner's tree: {error}"))?;
-    let mut plan = sandbox::plan(job)?;
-    let cgroup = job.confine.and_then(|_| Cgroup::create(job.processes, job.memory_mb));
-    plan.cgroup = cgroup.as_ref().map(Cgroup::entrance);
-    let (runner, outcome) = stage::spawn(job, &plan, stdio)?;
+    let is_on = job.sandbox != Sandbox::Off;
+    let cgroup = is_on.then(|| Cgroup::create(job.threads, job.memory_mb)).flatten();
+    let (runner, plan, outcome) = start(job, cgroup.as_ref(), &stdio)?;
+    drop(stdio);
     if let Some(message) = outcome.error {
         tree::kill();
         return Err(message);
     }
-    let isolation = std::iter::once(plan.isolation).chain(outcome.in_force).collect::<Vec<_>>();
     control::send(&Report::Started {
         pid: runner.as_raw_pid().unsigned_abs(),
-        isolation: isolation.join("+"),
+        domain: plan.unconfined().unwrap_or(outcome.domain),
         warnings: [plan.warnings, outcome.warnings].concat(),
     });
-    let (mut message, mut how) = watch::until_over(job, runner);
+    let meter = Meter::new(job, vec![plan.private], plan.counts_held);
+    let (mut message, mut how) = watch::until_over(job, runner, meter);
     tree::kill();
     if cgroup.is_some_and(|cgroup| cgroup.ran_out_of_memory()) {
-        (message, how) = (watch::out_of_memory(job), Ended::Stopped);
+        (message, how) = (meter::out_of_memory(job), Ended::Stopped);
     }
     Ok(Report::Ended { message, how })
+}
+
+/// Starts the process in a view of the file system of its own; where that is not allowed, without one.
+fn start(
+    job: &Job,
+    cgroup: Option<&Cgroup>,
+    stdio: &control::Stdio,
+) -> Result<(Pid, Plan, Outcome), String> {
+    let attempt = |files: Files| {
+        let mut plan = sandbox::plan(job, files)?;
+        plan.cgroup = cgroup.map(Cgroup::entrance);
+        let (pid, outcome) = stage::spawn(job, &plan, stdio)?;
+        Ok::<_, String>((pid, plan, outcome))
+    };
+    let first = match job.without.namespaces {
+        true => Files::Shared("it is told to do without namespaces".to_owned()),
+        false => Files::View,
+    };
+    let (pid, plan, outcome) = attempt(first)?;
+    let Some(why) = outcome.no_view else { return Ok((pid, plan, outcome)) };
+    tree::kill();
+    remove_private(&job.private);
+    attempt(Files::Shared(why))
 }

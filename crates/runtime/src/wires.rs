@@ -88,11 +88,16 @@ impl Adapter {
 #[derive(Debug, Default)]
 pub(crate) struct RunMemory {
     pairing: Mutex<langbot::pairing::Pairing>,
+    card: Mutex<langbot::card::Card>,
 }
 
 impl RunMemory {
     fn pairing(&self) -> MutexGuard<'_, langbot::pairing::Pairing> {
         self.pairing.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn card(&self) -> MutexGuard<'_, langbot::card::Card> {
+        self.card.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

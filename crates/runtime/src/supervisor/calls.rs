@@ -4,6 +4,7 @@
 //! fallback), so that the runner continues. Threads, children and exec work as usual.
 
 use super::job::Network;
+use super::netns::Link;
 use rustix::io::Errno;
 use rustix::thread::{
     CapabilitySet, CapabilitySets, clear_ambient_capability_set,
@@ -14,6 +15,24 @@ use seccompiler::{
     SeccompCondition, SeccompFilter, SeccompRule, TargetArch,
 };
 use std::collections::BTreeMap;
+
+/// Which Unix sockets a process may have.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum UnixSockets {
+    /// With names: those that it could reach are its own.
+    Named,
+    /// Only pairs that it makes itself.
+    Pairs,
+}
+
+/// Which metadata of files a process may change and watch.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Metadata {
+    /// Of what its view of the file system shows as writable.
+    OfView,
+    /// None: a path cannot be proven to be its own.
+    Refused,
+}
 
 type Rules = BTreeMap<i64, Vec<SeccompRule>>;
 
@@ -36,6 +55,8 @@ const REFUSED: &[i64] = &[
     libc::SYS_shmget,
     libc::SYS_msgget,
     libc::SYS_semget,
+    libc::SYS_mq_open,
+    libc::SYS_mq_unlink,
     // Namespaces and mounts.
     libc::SYS_unshare,
     libc::SYS_setns,
@@ -51,6 +72,8 @@ const REFUSED: &[i64] = &[
     libc::SYS_fspick,
     libc::SYS_mount_setattr,
     libc::SYS_open_by_handle_at,
+    libc::SYS_fanotify_init,
+    libc::SYS_fanotify_mark,
     // The kernel and the machine.
     libc::SYS_bpf,
     libc::SYS_perf_event_open,
@@ -72,13 +95,52 @@ const REFUSED: &[i64] = &[
     libc::SYS_clock_settime,
     libc::SYS_sethostname,
     libc::SYS_setdomainname,
+    #[cfg(target_arch = "x86_64")]
+    libc::SYS_modify_ldt,
 ];
+/// Metadata of files and watching them, by a path or by a descriptor that may be of any readable file.
+const METADATA: &[i64] = &[
+    #[cfg(target_arch = "x86_64")]
+    libc::SYS_chmod,
+    libc::SYS_fchmod,
+    libc::SYS_fchmodat,
+    libc::SYS_fchmodat2,
+    #[cfg(target_arch = "x86_64")]
+    libc::SYS_chown,
+    #[cfg(target_arch = "x86_64")]
+    libc::SYS_lchown,
+    libc::SYS_fchown,
+    libc::SYS_fchownat,
+    #[cfg(target_arch = "x86_64")]
+    libc::SYS_utime,
+    #[cfg(target_arch = "x86_64")]
+    libc::SYS_utimes,
+    #[cfg(target_arch = "x86_64")]
+    libc::SYS_futimesat,
+    libc::SYS_utimensat,
+    libc::SYS_setxattr,
+    libc::SYS_lsetxattr,
+    libc::SYS_fsetxattr,
+    libc::SYS_removexattr,
+    libc::SYS_lremovexattr,
+    libc::SYS_fremovexattr,
+    SETXATTRAT,
+    REMOVEXATTRAT,
+    FILE_SETATTR,
+    libc::SYS_inotify_add_watch,
+];
+/// Newer than the library that names the others.
+const SETXATTRAT: i64 = 463;
+const REMOVEXATTRAT: i64 = 466;
+const FILE_SETATTR: i64 = 469;
 /// Reported as unknown, so that libraries fall back: `clone` shows its flags, rings hide their calls.
 const UNKNOWN: &[i64] = &[
     libc::SYS_clone3,
     libc::SYS_io_uring_setup,
     libc::SYS_io_uring_enter,
     libc::SYS_io_uring_register,
+    // Its mode is in memory, where no filter sees it.
+    libc::SYS_openat2,
 ];
 const NAMESPACES: [i32; 7] = [
     libc::CLONE_NEWNS,
@@ -89,9 +151,14 @@ const NAMESPACES: [i32; 7] = [
     libc::CLONE_NEWPID,
     libc::CLONE_NEWNET,
 ];
+/// The bit of `O_TMPFILE` that no other flag has.
+const TMPFILE: u64 = 0o20_000_000;
 const SOCKET_TYPE: u64 = 0xf;
 /// From before `AF_PACKET`, and still supported.
 const SOCK_PACKET: u64 = 10;
+/// Change attributes of a file by its descriptor.
+const FS_IOC_SETFLAGS: u64 = 0x4008_6602;
+const FS_IOC_FSSETXATTR: u64 = 0x401c_5820;
 /// Every process of a user, in `setpriority` and in `ioprio_set`.
 const PRIO_USER: u64 = 2;
 const IOPRIO_WHO_USER: u64 = 3;
@@ -103,12 +170,44 @@ const X32: i64 = 0x4000_0000;
 #[cfg(target_arch = "x86_64")]
 const X32_OWN: [i64; 7] = [518, 521, 528, 533, 538, 539, 540];
 
-/// Drops every capability for good. Best effort for the bounding set, which requires a capability itself.
-pub(super) fn drop_capabilities() -> Result<(), String> {
+/// Lets no program that this process starts have a capability. Best effort: it requires one itself, so it
+/// comes before a change of the user.
+pub(super) fn bound_capabilities() {
     for capability in CapabilitySet::all().iter() {
         let _ = remove_capability_from_bounding_set(capability);
     }
     let _ = clear_ambient_capability_set();
+}
+
+/// The internet sockets that a process may have.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum InternetSockets {
+    None,
+    /// Only those whose port Landlock checks: connections over TCP.
+    Tcp,
+    All,
+}
+
+impl InternetSockets {
+    pub(super) fn of(network: &Network, link: &Link) -> Self {
+        match network {
+            Network::Off => Self::None,
+            Network::Only(_) if !link.is_isolated => Self::Tcp,
+            Network::Only(_) | Network::On => Self::All,
+        }
+    }
+}
+
+/// Memory in a file without a name, which is none of a process's own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum NamelessMemory {
+    /// The supervisor counts it.
+    Counted,
+    Refused,
+}
+
+/// Drops every capability for good.
+pub(super) fn drop_capabilities() -> Result<(), String> {
     let none = CapabilitySet::empty();
     set_capabilities(None, CapabilitySets { effective: none, permitted: none, inheritable: none })
         .map_err(|error| format!("cannot give up capabilities: {error}"))?;
@@ -116,15 +215,18 @@ pub(super) fn drop_capabilities() -> Result<(), String> {
         .map_err(|error| format!("cannot give up new privileges: {error}"))
 }
 
-/// Installs the filter, for a child that of the network too; warns where the system has none.
-pub(super) fn refuse(network: Option<Network>) -> Option<String> {
+/// Installs the filters; warns where the system has none.
+pub(super) fn refuse(
+    internet: InternetSockets,
+    unix: UnixSockets,
+    metadata: Metadata,
+    memory: NamelessMemory,
+) -> Option<String> {
     let applied = unknown().and_then(|unknown| {
-        let refused = refused()?;
-        let offline = network.map(beyond).transpose()?;
+        let refused = refused(metadata)?;
+        let offline = beyond(internet, unix, memory)?;
         seccompiler::apply_filter(&unknown)?;
-        if let Some(offline) = offline {
-            seccompiler::apply_filter(&offline)?;
-        }
+        seccompiler::apply_filter(&offline)?;
         seccompiler::apply_filter(&refused)
     });
     applied.err().map(|error| {
@@ -136,9 +238,16 @@ fn unknown() -> Result<BpfProgram, seccompiler::Error> {
     compile(UNKNOWN.iter().map(|call| (*call, Vec::new())).collect(), Errno::NOSYS)
 }
 
-fn refused() -> Result<BpfProgram, seccompiler::Error> {
+fn refused(metadata: Metadata) -> Result<BpfProgram, seccompiler::Error> {
     use SeccompCmpOp::{Eq, MaskedEq, Ne};
     let mut rules: Rules = REFUSED.iter().map(|call| (*call, Vec::new())).collect();
+    privileged_modes(&mut rules)?;
+    if metadata == Metadata::Refused {
+        rules.extend(METADATA.iter().map(|call| (*call, Vec::new())));
+        for attributes in [FS_IOC_SETFLAGS, FS_IOC_FSSETXATTR] {
+            add(&mut rules, libc::SYS_ioctl, &[(1, Eq, attributes)])?;
+        }
+    }
     let mut when = |call, conditions: &[Condition]| add(&mut rules, call, conditions);
     // Of a process other than the caller.
     for call in [
@@ -156,6 +265,8 @@ fn refused() -> Result<BpfProgram, seccompiler::Error> {
         when(call, &[(1, Ne, 0)])?;
         when(call, &[(0, Eq, user)])?;
     }
+    // Other than asking, or the usual one.
+    when(libc::SYS_personality, &[(0, Ne, 0), (0, Ne, u64::from(u32::MAX))])?;
     for flag in NAMESPACES.map(|flag| u64::from(flag.cast_unsigned())) {
         when(libc::SYS_clone, &[(0, MaskedEq(flag), flag)])?;
     }
@@ -165,6 +276,9 @@ fn refused() -> Result<BpfProgram, seccompiler::Error> {
         when(libc::SYS_mknodat, &[(2, MaskedEq(libc::S_IFMT.into()), device)])?;
     }
     when(libc::SYS_socket, &[(0, Eq, number(libc::AF_PACKET))])?;
+    // Of netlink only what name resolution needs.
+    let route = number(libc::NETLINK_ROUTE);
+    when(libc::SYS_socket, &[(0, Eq, number(libc::AF_NETLINK)), (2, Ne, route)])?;
     // Raw packets; of netlink, which tells of interfaces, every socket is raw.
     for kind in [number(libc::SOCK_RAW), SOCK_PACKET] {
         let raw = (1, MaskedEq(SOCKET_TYPE), kind);
@@ -173,31 +287,83 @@ fn refused() -> Result<BpfProgram, seccompiler::Error> {
     compile(rules, Errno::PERM)
 }
 
-/// What a child must not do to get beyond `network`. No filter sees the name of a Unix socket, so a child has
-/// none but the pairs that it makes itself, and of those only kinds that cannot be addressed elsewhere.
-fn beyond(network: Network) -> Result<BpfProgram, seccompiler::Error> {
-    use SeccompCmpOp::{MaskedEq, Ne};
-    // Memory in a file without a name is none of a process's own, so no limit would count it.
-    let memory = [libc::SYS_memfd_create, libc::SYS_memfd_secret];
-    let mut rules: Rules = memory.map(|call| (call, Vec::new())).into();
+/// Modes that let another user run a file as its owner or group: on disk, that is the host's user.
+fn privileged_modes(rules: &mut Rules) -> Result<(), BackendError> {
+    use SeccompCmpOp::MaskedEq;
+    for bit in [libc::S_ISUID, libc::S_ISGID].map(u64::from) {
+        let mode = |argument| (argument, MaskedEq(bit), bit);
+        for (call, argument) in [
+            #[cfg(target_arch = "x86_64")]
+            (libc::SYS_chmod, 1),
+            #[cfg(target_arch = "x86_64")]
+            (libc::SYS_creat, 1),
+            #[cfg(target_arch = "x86_64")]
+            (libc::SYS_mknod, 1),
+            (libc::SYS_fchmod, 1),
+            (libc::SYS_fchmodat, 2),
+            (libc::SYS_fchmodat2, 2),
+            (libc::SYS_mknodat, 2),
+        ] {
+            add(rules, call, &[mode(argument)])?;
+        }
+        // Without one of these flags the mode is whatever the register has.
+        for flag in [number(libc::O_CREAT), TMPFILE] {
+            #[cfg(target_arch = "x86_64")]
+            add(rules, libc::SYS_open, &[(1, MaskedEq(flag), flag), mode(2)])?;
+            add(rules, libc::SYS_openat, &[(2, MaskedEq(flag), flag), mode(3)])?;
+        }
+    }
+    Ok(())
+}
+
+/// What a process must not do to get beyond its network. No filter sees the name of a Unix socket: where a name
+/// could be another process's, it has none but the pairs that it makes itself, and of those only kinds that
+/// cannot be addressed elsewhere.
+fn beyond(
+    internet: InternetSockets,
+    unix: UnixSockets,
+    memory: NamelessMemory,
+) -> Result<BpfProgram, seccompiler::Error> {
+    use SeccompCmpOp::{Eq, MaskedEq, Ne};
+    // No one counts what is in such a file.
+    let mut rules = Rules::from([(libc::SYS_memfd_secret, Vec::new())]);
+    match memory {
+        NamelessMemory::Refused => drop(rules.insert(libc::SYS_memfd_create, Vec::new())),
+        // Would hide its descriptors from the supervisor, and with them the memory they hold.
+        NamelessMemory::Counted => {
+            let hides = [(0, Eq, number(libc::PR_SET_DUMPABLE)), (1, Ne, 1)];
+            add(&mut rules, libc::SYS_prctl, &hides)?;
+        }
+    }
     let mut when = |call, conditions: &[Condition]| add(&mut rules, call, conditions);
     when(libc::SYS_socketpair, &[(0, Ne, number(libc::AF_UNIX))])?;
-    when(libc::SYS_socketpair, &[(1, MaskedEq(SOCKET_TYPE), number(libc::SOCK_DGRAM))])?;
-    let internet = [(0, Ne, number(libc::AF_INET)), (0, Ne, number(libc::AF_INET6))];
-    match network {
-        Network::Off => {
+    let (four, six) = ((0, Ne, number(libc::AF_INET)), (0, Ne, number(libc::AF_INET6)));
+    // Part of every rule about `socket` that is not about Unix sockets.
+    let mut others = Vec::new();
+    match unix {
+        UnixSockets::Named => others.push((0, Ne, number(libc::AF_UNIX))),
+        UnixSockets::Pairs => {
+            let datagram = (1, MaskedEq(SOCKET_TYPE), number(libc::SOCK_DGRAM));
+            when(libc::SYS_socketpair, &[datagram])?;
+        }
+    }
+    let other = |conditions: &[Condition]| [others.as_slice(), conditions].concat();
+    match internet {
+        InternetSockets::None if unix == UnixSockets::Named => when(libc::SYS_socket, &others)?,
+        InternetSockets::None => {
             for call in [libc::SYS_socket, libc::SYS_connect, libc::SYS_bind, libc::SYS_listen] {
                 rules.insert(call, Vec::new());
             }
         }
-        Network::Port(_) => {
-            when(libc::SYS_socket, &internet)?;
+        InternetSockets::Tcp => {
+            when(libc::SYS_socket, &other(&[four, six]))?;
             // Landlock knows TCP only: no other kind of socket, and no other protocol of that kind.
             for kind in [libc::SOCK_DGRAM, libc::SOCK_RDM, libc::SOCK_SEQPACKET, libc::SOCK_DCCP] {
-                when(libc::SYS_socket, &[(1, MaskedEq(SOCKET_TYPE), number(kind))])?;
+                let kind = (1, MaskedEq(SOCKET_TYPE), number(kind));
+                when(libc::SYS_socket, &other(&[kind]))?;
             }
             let (any, tcp) = (number(libc::IPPROTO_IP), number(libc::IPPROTO_TCP));
-            when(libc::SYS_socket, &[(2, Ne, any), (2, Ne, tcp)])?;
+            when(libc::SYS_socket, &other(&[(2, Ne, any), (2, Ne, tcp)]))?;
             // Connects without `connect`, where Landlock does not look.
             let fast = number(libc::MSG_FASTOPEN);
             for (call, flags) in
@@ -207,9 +373,9 @@ fn beyond(network: Network) -> Result<BpfProgram, seccompiler::Error> {
             }
         }
         // Netlink tells name resolution which addresses this machine has.
-        Network::On => {
-            let [four, six] = internet;
-            when(libc::SYS_socket, &[four, six, (0, Ne, number(libc::AF_NETLINK))])?;
+        InternetSockets::All => {
+            let netlink = (0, Ne, number(libc::AF_NETLINK));
+            when(libc::SYS_socket, &other(&[four, six, netlink]))?;
         }
     }
     compile(rules, Errno::PERM)

@@ -8,18 +8,21 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+/// Threads above the limit until the supervisor has measured them.
+const THREADS_SLACK: u64 = 64;
+
 pub(super) struct Cgroup(PathBuf);
 
 impl Cgroup {
     /// In the cgroup of this process, or beside it: whichever delegates its controllers.
-    pub(super) fn create(processes: u32, memory_mb: u64) -> Option<Self> {
+    pub(super) fn create(threads: u64, memory_mb: u64) -> Option<Self> {
         let own = own_group()?;
         let name = format!("greenroom-{:016x}", getrandom::u64().ok()?);
         let places = [Some(own.as_path()), own.parent()];
         places
             .into_iter()
             .flatten()
-            .find_map(|place| create_in(place, &name, processes, memory_mb).ok())
+            .find_map(|place| create_in(place, &name, threads, memory_mb).ok())
     }
 
     /// The file that a process writes `0` to in order to enter.
@@ -49,15 +52,15 @@ impl Drop for Cgroup {
     }
 }
 
-fn create_in(place: &Path, name: &str, processes: u32, memory_mb: u64) -> io::Result<Cgroup> {
+fn create_in(place: &Path, name: &str, threads: u64, memory_mb: u64) -> io::Result<Cgroup> {
     // Refused where it is set already, or where the cgroup has processes.
     let _ = set(place, "cgroup.subtree_control", "+memory +pids");
     let group = place.join(name);
     fs::create_dir(&group)?;
     let group = Cgroup(group);
     set(&group.0, "memory.max", &(memory_mb * 1024 * 1024).to_string())?;
-    // Threads count here, and every process may have several.
-    set(&group.0, "pids.max", &(u64::from(processes) * 32).to_string())?;
+    // Threads count here. A little more, so that the supervisor can name the limit.
+    set(&group.0, "pids.max", &threads.saturating_add(THREADS_SLACK).to_string())?;
     // Not every kernel has these two.
     let _ = set(&group.0, "memory.swap.max", "0");
     let _ = set(&group.0, "memory.oom.group", "1");

@@ -9,10 +9,11 @@ use std::io::{self, IoSliceMut};
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, OwnedFd};
 
-/// The runner's standard input and output.
+/// The program's standard input and output, and the socket for its listeners if it needs any.
 pub(super) struct Stdio {
     pub(super) stdin: OwnedFd,
     pub(super) stdout: OwnedFd,
+    pub(super) handover: Option<OwnedFd>,
 }
 
 pub(super) enum Word {
@@ -28,7 +29,7 @@ pub(super) fn receive_job() -> io::Result<(Job, Stdio)> {
     let mut descriptors = Vec::new();
     while line.last() != Some(&b'\n') {
         let mut chunk = vec![0; 64 * 1024];
-        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(2))];
+        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(3))];
         let mut ancillary = RecvAncillaryBuffer::new(&mut space);
         let received = recvmsg(
             control.as_fd(),
@@ -47,9 +48,10 @@ pub(super) fn receive_job() -> io::Result<(Job, Stdio)> {
         line.extend_from_slice(&chunk[..received.bytes]);
     }
     let job = serde_json::from_slice(&line)?;
-    let stdout = descriptors.pop().ok_or(io::ErrorKind::InvalidData)?;
-    let stdin = descriptors.pop().ok_or(io::ErrorKind::InvalidData)?;
-    Ok((job, Stdio { stdin, stdout }))
+    let mut descriptors = descriptors.into_iter();
+    let stdin = descriptors.next().ok_or(io::ErrorKind::InvalidData)?;
+    let stdout = descriptors.next().ok_or(io::ErrorKind::InvalidData)?;
+    Ok((job, Stdio { stdin, stdout, handover: descriptors.next() }))
 }
 
 /// Sends a report; a host that is gone needs none.

@@ -3,6 +3,7 @@
 //! Invariant: it belongs to the user who runs the program and is closed to all others; anything else at its
 //! path is never used.
 
+use super::remove;
 use rustix::fs::{Gid, Uid};
 use std::io;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
@@ -33,11 +34,7 @@ fn is_own(folder: &Path, user: u32) -> bool {
 
 /// Of a link this removes only the link.
 fn clear(path: &Path) -> io::Result<()> {
-    match std::fs::symlink_metadata(path) {
-        Ok(found) if found.is_dir() => std::fs::remove_dir_all(path),
-        Ok(_) => std::fs::remove_file(path),
-        Err(_) => Ok(()),
-    }
+    remove::remove_all(path).map_err(io::Error::from)
 }
 
 #[cfg(test)]

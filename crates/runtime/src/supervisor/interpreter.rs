@@ -39,6 +39,10 @@ pub(super) fn find(command: &str, dir: &Path, path: &str) -> Result<Program, Str
 
 impl Program {
     fn add(&mut self, file: &Path) {
+        // A link or a first line in the process's own folder may name any file: only programs are opened.
+        if !is_executable(file) {
+            return;
+        }
         self.read.insert(file.to_owned());
         let Some(parent) = file.parent() else { return };
         let Some(prefix) = parent.parent() else { return };

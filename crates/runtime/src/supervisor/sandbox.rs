@@ -1,87 +1,85 @@
-//! Decides what a runner may see of the file system, and enforces it with Landlock.
+//! Decides what a process may use: its program, folders, environment and user.
 //!
-//! Invariant: a hidden folder or file is never beneath an allowed path. Where an allowed folder contains one,
-//! the entries around it are allowed one by one instead of the folder.
+//! Invariant: a hidden folder or file is never open. In a view of the file system of its own it is covered;
+//! without one, the entries around it are open one by one instead of the folder.
 
-use super::job::{Confine, Job, Network};
-use super::reach::{Lift, Needed};
-use super::user::Chosen;
-use super::{cover, home, interpreter, system, user};
-use landlock::{
-    ABI, Access as _, AccessFs, AccessNet, BitFlags, CompatLevel, Compatible, LandlockStatus,
-    NetPort, Ruleset, RulesetAttr, RulesetCreatedAttr, RulesetStatus, Scope, path_beneath_rules,
-};
+use super::domain::{Domain, Sandbox, Without};
+use super::job::{Job, Network};
+use super::landlock::{self, Version};
+use super::user::{Chosen, InView, Needed};
+use super::view::{self, View};
+use super::{home, interpreter, system, user};
 use rustix::fs::Access;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
-/// The access rights that we know and have tested; an older kernel enforces those it knows.
-const RIGHTS: ABI = ABI::V6;
-
-const DEVICES: [&str; 6] =
-    ["/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/dev/tty"];
-const PROC_FILES: [&str; 17] = [
-    "cpuinfo",
-    "filesystems",
-    "loadavg",
-    "meminfo",
-    "stat",
-    "uptime",
-    "version",
-    "sys/kernel/cap_last_cap",
-    "sys/kernel/hostname",
-    "sys/kernel/osrelease",
-    "sys/kernel/ostype",
-    "sys/kernel/pid_max",
-    "sys/kernel/random",
-    "sys/kernel/threads-max",
-    "sys/kernel/version",
-    "sys/net/core/somaxconn",
-    "sys/vm/overcommit_memory",
-];
 const PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 /// The private folder in which a program without a folder of its own runs.
 const HOME: &str = "home";
-/// The isolation of a runner on a kernel that has none.
-const UNAVAILABLE: &str = "unavailable";
+const TEMPORARY: &str = "tmp";
 /// Folders that contain much more than one script and its neighbours.
 const BROAD: [&str; 7] = ["/", "/home", "/root", "/tmp", "/var", "/var/tmp", "/srv"];
 
-/// Everything the second stage needs to become the runner.
+/// How a process sees the file system.
+pub(super) enum Files {
+    /// In a view of its own.
+    View,
+    /// As it is, because of this.
+    Shared(String),
+}
+
+/// Everything the second stage needs to become the program.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Plan {
     pub(super) program: PathBuf,
     pub(super) args: Vec<String>,
     pub(super) dir: PathBuf,
     pub(super) env: BTreeMap<String, String>,
-    pub(super) restrict: bool,
-    pub(super) confine: Option<Confine>,
+    pub(super) sandbox: Sandbox,
+    pub(super) network: Network,
+    /// Whether the supervisor sees the descriptors of the process, and with them the memory they hold.
+    pub(super) counts_held: bool,
     /// The user that the second stage becomes, if it is another one.
     pub(super) user: Option<u32>,
-    /// What makes the program reachable for that user.
-    lift: Lift,
+    pub(super) view: Option<View>,
     /// The file to enter its cgroup with.
     pub(super) cgroup: Option<PathBuf>,
     pub(super) memory_mb: u64,
     /// The process that this one must not outlive.
     pub(super) supervisor: i32,
     pub(super) probe: bool,
-    read: BTreeSet<PathBuf>,
-    write: BTreeSet<PathBuf>,
-    /// Folders with hidden content, of which `read` has only the entries.
-    whole_read: BTreeSet<PathBuf>,
-    /// The same for `write`.
-    whole_write: BTreeSet<PathBuf>,
-    /// What would have to be covered to open them as a whole.
-    hidden: Vec<PathBuf>,
-    #[serde(skip)]
-    pub(super) isolation: String,
+    pub(super) without: Without,
+    pub(super) read: BTreeSet<PathBuf>,
+    pub(super) write: BTreeSet<PathBuf>,
+    /// Guarantees that are known to be missing.
+    pub(super) missing: Vec<String>,
     #[serde(skip)]
     pub(super) warnings: Vec<String>,
+    /// Contains its temporary folder, and its home unless it keeps one.
+    #[serde(skip)]
+    pub(super) private: PathBuf,
+    /// What the second stage inherits.
+    #[serde(skip)]
+    chosen: Chosen,
 }
 
-pub(super) fn plan(job: &Job) -> Result<Plan, String> {
+/// What is open to a process, resolved.
+#[derive(Default)]
+struct Open {
+    /// Readable for every program.
+    system: BTreeSet<PathBuf>,
+    /// The program and what belongs to it.
+    program: BTreeSet<PathBuf>,
+    /// Its own folder if it may only read there.
+    dir: Option<PathBuf>,
+    write: BTreeSet<PathBuf>,
+    hidden: Vec<PathBuf>,
+    /// Every path as it is written.
+    named: BTreeSet<PathBuf>,
+}
+
+pub(super) fn plan(job: &Job, files: Files) -> Result<Plan, String> {
     let has_dir = !job.dir.as_os_str().is_empty();
     let dir = if has_dir { job.dir.as_path() } else { Path::new("/") };
     let dir = std::fs::canonicalize(dir).map_err(|error| {
@@ -92,174 +90,202 @@ pub(super) fn plan(job: &Job) -> Result<Plan, String> {
     let search = job.env.get("PATH").cloned().or(inherited).unwrap_or_else(|| PATH.to_owned());
     let found = interpreter::find(command, &dir, &search)?;
     let mut warnings = Vec::new();
-    let needed = needed(job, &dir, &found.read);
-    let (Chosen { user, lift }, home) = choose(job, needed, &mut warnings)?;
-    let private = user::private_folder(job, user)
+    let is_on = job.sandbox != Sandbox::Off;
+    let mut open = Open::default();
+    if is_on {
+        open = Open::of(job, &dir, &found.read, &mut warnings)?;
+    }
+    let in_view = match files {
+        Files::View if is_on => InView::Yes,
+        Files::View | Files::Shared(_) => InView::No,
+    };
+    let needed = needed(job, &dir, &open);
+    let chosen = match in_view {
+        _ if !is_on => Chosen::default(),
+        InView::Yes => user::choose_in_view(job, &needed),
+        InView::No => user::choose(job, &needed),
+    };
+    let private = user::private_folder(job, &chosen, in_view)
         .map_err(|error| format!("cannot create `{}`: {error}", job.private.display()))?;
-    let home = home.unwrap_or_else(|| private.join(HOME));
+    let private = resolve(&private);
+    let home = home(job, &chosen, in_view)?.unwrap_or_else(|| private.join(HOME));
     let dir = if has_dir { dir } else { home.clone() };
     let mut plan = Plan {
-        program: found.program,
         args: args.to_vec(),
         env: environment(job, &found.search, &private, &home)?,
-        restrict: job.sandbox,
-        confine: job.confine.filter(|_| job.sandbox),
-        user,
-        lift,
+        sandbox: job.sandbox,
+        network: job.network.clone(),
+        counts_held: !is_this_program(&found.program) && (chosen.user.is_none() || may_trace()),
+        program: found.program,
+        private: private.clone(),
+        user: chosen.user,
+        view: None,
         cgroup: None,
         memory_mb: job.memory_mb,
         supervisor: rustix::process::getpid().as_raw_pid(),
         probe: job.probe,
+        without: job.without,
         read: BTreeSet::new(),
         write: BTreeSet::new(),
-        whole_read: BTreeSet::new(),
-        whole_write: BTreeSet::new(),
-        hidden: Vec::new(),
-        isolation: if job.sandbox { isolation_available() } else { "off".to_owned() },
+        missing: chosen.missing.iter().cloned().collect(),
         warnings,
         dir,
+        chosen,
     };
-    if plan.isolation == UNAVAILABLE {
-        plan.warnings
-            .push("the kernel has no Landlock: the runner sees what this user sees".to_owned());
-    }
-    if plan.restrict {
-        allow(job, &mut plan, found.read)?;
-        plan.write.insert(resolve(&home));
+    if is_on {
+        open.write.extend([private.clone(), resolve(&home)]);
+        open.apply(&mut plan, files, private);
     }
     Ok(plan)
 }
 
 /// For `doctor`: the Landlock version that the kernel enforces, e.g. `landlock:7`, or `unavailable`.
 pub(crate) fn isolation_available() -> String {
-    // Landlock restricts the calling thread only, so a short-lived thread can try it.
-    let asked = std::thread::spawn(|| {
-        let ruleset = Ruleset::default().handle_access(AccessFs::Execute)?.create()?;
-        Ok::<_, landlock::RulesetError>(ruleset.restrict_self()?.landlock)
-    });
-    match asked.join() {
-        Ok(Ok(LandlockStatus::Available { effective_abi, kernel_abi })) => {
-            format!("landlock:{}", kernel_abi.unwrap_or(effective_abi as i32))
-        }
-        _ => UNAVAILABLE.to_owned(),
+    match landlock::available(Without::default()) {
+        Version(0) => "unavailable".to_owned(),
+        Version(version) => format!("landlock:{version}"),
     }
 }
 
-/// The parts of the program, and which of them are open as a whole.
-fn needed(job: &Job, dir: &Path, programs: &BTreeSet<PathBuf>) -> Needed {
-    let args = job.command.iter().skip(1);
-    let scripts = args.clone().map(|word| dir.join(word)).filter(|path| path.is_file());
-    let programs = std::iter::once(dir).chain(programs.iter().map(PathBuf::as_path));
-    let executed = programs.clone().map(|path| (path.to_owned(), Access::EXEC_OK));
-    let paths = executed.chain(scripts.map(|path| (path, Access::READ_OK))).collect();
-    let folders = args.filter_map(|word| script_folder(dir, word));
-    let given = job.paths.iter().cloned();
-    Needed { paths, kept: programs.map(Path::to_owned).chain(folders).chain(given).collect() }
+/// Whether a program is the host's own, which hides its credential from other processes of its user, and with it its
+/// descriptors.
+fn is_this_program(program: &Path) -> bool {
+    std::env::current_exe().is_ok_and(|this| resolve(&this) == resolve(program))
 }
 
-/// The user of the program, and its home if it keeps one. A home that the user cannot reach is not used: the
-/// program gets a private one, and no other user for its sake.
-fn choose(
-    job: &Job,
-    needed: Needed,
-    warnings: &mut Vec<String>,
-) -> Result<(Chosen, Option<PathBuf>), String> {
-    let Some(home) = &job.home else {
-        return Ok((user::choose(job, &needed, warnings), None));
-    };
-    let wanted = user::wanted(job);
-    home::keep(home, wanted)
+/// Whether this process sees into processes of other users.
+fn may_trace() -> bool {
+    let own = rustix::thread::capabilities(None);
+    own.is_ok_and(|own| own.effective.contains(rustix::thread::CapabilitySet::SYS_PTRACE))
+}
+
+/// What the user of the process must be able to use.
+fn needed(job: &Job, dir: &Path, open: &Open) -> Vec<Needed> {
+    let args = job.command.iter().skip(1);
+    let scripts = args.map(|word| dir.join(word)).filter(|path| path.is_file());
+    let scripts = scripts.map(|path| (path, Access::READ_OK));
+    let is_system = |path: &&PathBuf| open.system.iter().any(|system| path.starts_with(system));
+    let programs = open.program.iter().filter(|path| !is_system(path));
+    let programs = programs.chain(&open.dir).map(|path| (path.clone(), Access::EXEC_OK));
+    let all = Access::READ_OK | Access::WRITE_OK | Access::EXEC_OK;
+    let existing = open.write.iter().filter(|path| path.exists());
+    let written = existing.map(|path| {
+        let access = if path.is_dir() { all } else { Access::READ_OK | Access::WRITE_OK };
+        (path.clone(), access)
+    });
+    written.chain(programs).chain(scripts).collect()
+}
+
+/// The home of the program, if it keeps one and its user can reach it.
+fn home(job: &Job, chosen: &Chosen, in_view: InView) -> Result<Option<PathBuf>, String> {
+    let Some(home) = &job.home else { return Ok(None) };
+    let own = rustix::process::getuid().as_raw();
+    home::keep(home, chosen.user.unwrap_or(own))
         .map_err(|error| format!("cannot create `{}`: {error}", home.display()))?;
     let home = resolve(home);
-    let mut with_home = needed.clone();
-    let all = Access::READ_OK | Access::WRITE_OK | Access::EXEC_OK;
-    with_home.paths.push((home.clone(), all));
-    with_home.kept.insert(home.clone());
-    let mut said = Vec::new();
-    let chosen = user::choose(job, &with_home, &mut said);
-    if chosen.user.is_some() || wanted == rustix::process::getuid().as_raw() {
-        warnings.append(&mut said);
-        return Ok((chosen, Some(home)));
-    }
-    Ok((user::choose(job, &needed, warnings), None))
+    let is_reachable = match (in_view, chosen.user) {
+        (InView::No, Some(user)) => user::as_user(user, || home.is_dir()).unwrap_or(false),
+        _ => true,
+    };
+    Ok(is_reachable.then_some(home))
 }
 
-/// Makes the parts of the program reachable for its user.
-pub(super) fn lift(plan: &mut Plan) -> Result<(), String> {
-    if plan.lift.closed.is_empty() {
-        return Ok(());
-    }
-    let kept: Vec<&Path> = plan.read.iter().chain(&plan.write).map(PathBuf::as_path).collect();
-    cover::lift(&plan.lift, &kept).map_err(|error| {
-        format!("cannot cover what user {} cannot enter: {error}", user::NOBODY)
-    })?;
-    // What was in the covered folders is hidden already.
-    plan.hidden.retain(|path| path.exists());
-    Ok(())
-}
-
-/// Opens folders as a whole by covering what is hidden in them. Warns where it cannot.
-pub(super) fn cover(plan: &mut Plan) -> Vec<String> {
-    if plan.whole_read.is_empty() && plan.whole_write.is_empty() {
-        return Vec::new();
-    }
-    let kept: Vec<&Path> = plan.read.iter().chain(&plan.write).map(PathBuf::as_path).collect();
-    match cover::cover(&plan.hidden, &kept, plan.user.is_some()) {
-        Ok(()) => {
-            plan.read.append(&mut plan.whole_read);
-            plan.write.append(&mut plan.whole_write);
-            Vec::new()
-        }
-        Err(_) => plan.whole_read.iter().chain(&plan.whole_write).map(|path| format!(
-            "`{}` contains what is kept from runners: it cannot be listed or added to as a whole, only its present entries are open; give this runner a folder of its own",
-            path.display()
-        )).collect(),
-    }
-}
-
-/// Restricts this process for good. Returns whether ports are distinguished, as they are since Landlock ABI
-/// 4.
-pub(super) fn enforce(plan: &Plan) -> Result<bool, String> {
-    let read = AccessFs::from_read(RIGHTS);
-    let device: BitFlags<AccessFs> = AccessFs::ReadFile | AccessFs::WriteFile | AccessFs::IoctlDev;
-    // By its number: `/proc/self` is a link that differs for every process.
-    let own = format!("/proc/{}", std::process::id());
-    let proc = PROC_FILES.iter().map(|file| format!("/proc/{file}"));
-    let network = plan.confine.map(|confine| confine.network);
-    let enforced = Ruleset::default()
-        .set_compatibility(CompatLevel::BestEffort)
-        .handle_access(AccessFs::from_all(RIGHTS))
-        .and_then(|ruleset| match network {
-            Some(Network::Off | Network::Port(_)) => {
-                ruleset.handle_access(AccessNet::from_all(RIGHTS))
+impl Open {
+    fn of(
+        job: &Job,
+        dir: &Path,
+        interpreters: &BTreeSet<PathBuf>,
+        warnings: &mut Vec<String>,
+    ) -> Result<Self, String> {
+        let hidden: Vec<PathBuf> = job.hidden.iter().map(|path| resolve(path)).collect();
+        let is_open = |path: &PathBuf| !hidden.contains(path);
+        let writable = writable(job, dir);
+        let scripts = job.command[1..].iter().filter_map(|word| {
+            let folder = script_folder(dir, word)?;
+            (!is_redirected(&dir.join(word), &folder, &writable)).then_some(folder)
+        });
+        let program: BTreeSet<PathBuf> = interpreters.iter().cloned().chain(scripts).collect();
+        let arguments = job.command.iter().map(|word| dir.join(word)).filter(|path| path.exists());
+        let system: BTreeSet<PathBuf> = system::paths().into_iter().collect();
+        let mut open = Self {
+            named: system.iter().chain(&program).cloned().chain(arguments).collect(),
+            system: system.iter().map(|path| resolve(path)).filter(is_open).collect(),
+            program: program.iter().map(|path| resolve(path)).filter(is_open).collect(),
+            ..Self::default()
+        };
+        let given = std::iter::once(&job.dir).chain(&job.paths);
+        for named in given.filter(|path| !path.as_os_str().is_empty()) {
+            let path = resolve(named);
+            if is_redirected(named, &path, &writable) {
+                warnings.push(format!(
+                    "`{}` is inside a folder that the process can write, and links out of it: it stays closed",
+                    named.display()
+                ));
+                continue;
             }
-            Some(Network::On) | None => Ok(ruleset),
-        })
-        .and_then(|ruleset| ruleset.scope(Scope::from_all(RIGHTS)))
-        .and_then(|ruleset| ruleset.create())
-        .and_then(|ruleset| match network {
-            Some(Network::Port(port)) => {
-                ruleset.add_rule(NetPort::new(port, AccessNet::ConnectTcp))
+            if hidden.contains(&path) {
+                return Err(format!(
+                    "`{}` is kept from runners: give this one a folder of its own",
+                    path.display()
+                ));
             }
-            _ => Ok(ruleset),
-        })
-        .and_then(|ruleset| ruleset.add_rules(path_beneath_rules(&plan.read, read)))
-        .and_then(|ruleset| {
-            ruleset.add_rules(path_beneath_rules(&plan.write, AccessFs::from_all(RIGHTS)))
-        })
-        .and_then(|ruleset| ruleset.add_rules(path_beneath_rules(DEVICES, device)))
-        .and_then(|ruleset| {
-            let readable = AccessFs::ReadFile | AccessFs::ReadDir;
-            ruleset.add_rules(path_beneath_rules(proc.chain([own]), readable))
-        })
-        .and_then(|ruleset| ruleset.restrict_self())
-        .map_err(|error| format!("cannot enter the sandbox: {error}"))?;
-    match (enforced.ruleset, enforced.landlock) {
-        (RulesetStatus::NotEnforced, LandlockStatus::Available { .. }) => {
-            Err("the kernel did not enforce the sandbox".to_owned())
+            if !path.exists() {
+                warnings.push(format!("`{}` in `paths` does not exist", path.display()));
+            }
+            open.named.insert(named.clone());
+            match path == dir && !job.owns_dir {
+                true => open.dir = Some(path),
+                false => drop(open.write.insert(path)),
+            }
         }
-        (_, LandlockStatus::Available { effective_abi, .. }) => Ok(effective_abi >= ABI::V4),
-        _ => Ok(false),
+        open.hidden = hidden;
+        Ok(open)
+    }
+
+    /// Opens all of it, in a view or entry by entry.
+    fn apply(self, plan: &mut Plan, files: Files, private: PathBuf) {
+        let read = || self.system.iter().chain(&self.program).chain(&self.dir);
+        let why = match files {
+            Files::View => {
+                let mut open: BTreeMap<PathBuf, (view::Access, Option<i32>)> = BTreeMap::new();
+                let read = read().map(|path| (path, view::Access::Read));
+                let write = self.write.iter().map(|path| (path, view::Access::Write));
+                for (path, access) in read.chain(write).filter(|(path, _)| path.exists()) {
+                    let map = plan.chosen.maps.get(path).copied();
+                    open.insert(path.clone(), (access, map));
+                }
+                let hidden: Vec<PathBuf> =
+                    self.hidden.iter().filter(|path| path.exists()).cloned().collect();
+                let mut view = View::new(private.clone(), &open, &hidden, &self.named);
+                view.temporary(&private.join(TEMPORARY));
+                plan.view = Some(view);
+                plan.read.extend(self.system.into_iter().chain(self.program).chain(self.dir));
+                plan.write.extend(self.write);
+                return;
+            }
+            Files::Shared(why) => why,
+        };
+        plan.missing.push(format!(
+            "no file view of its own: chmod, chown, utime, extended attributes, inotify and Unix sockets \
+             are refused everywhere instead, since {why}"
+        ));
+        plan.read.extend(read().flat_map(|path| without_hidden(path, &self.hidden)));
+        plan.write.extend(self.write.iter().flat_map(|path| without_hidden(path, &self.hidden)));
+        let contains_hidden =
+            |path: &&PathBuf| self.hidden.iter().any(|secret| secret.starts_with(path));
+        for path in self.write.iter().chain(&self.dir).filter(contains_hidden) {
+            plan.warnings.push(format!(
+                "`{}` contains what is kept from runners: it cannot be listed or added to as a whole, only its present entries are open; give this runner a folder of its own",
+                path.display()
+            ));
+        }
+    }
+}
+
+impl Plan {
+    /// The domain without a sandbox, if there is to be none.
+    pub(super) fn unconfined(&self) -> Option<Domain> {
+        (self.sandbox == Sandbox::Off).then(Domain::off)
     }
 }
 
@@ -282,40 +308,34 @@ fn environment(
     Ok(env)
 }
 
-fn allow(job: &Job, plan: &mut Plan, interpreters: BTreeSet<PathBuf>) -> Result<(), String> {
-    let hidden: Vec<PathBuf> = job.hidden.iter().map(|path| resolve(path)).collect();
-    let scripts = job.command[1..].iter().filter_map(|argument| script_folder(&plan.dir, argument));
-    let read = system::paths().into_iter().chain(interpreters).chain(scripts);
-    for path in read {
-        plan.read.extend(without_hidden(&resolve(&path), &hidden));
-    }
-    let given = std::iter::once(&job.dir).chain(&job.paths);
-    for path in given.filter(|path| !path.as_os_str().is_empty()) {
-        let path = resolve(path);
-        if hidden.contains(&path) {
-            return Err(format!(
-                "`{}` is kept from runners: give this one a folder of its own",
-                path.display()
-            ));
-        }
-        if !path.exists() {
-            plan.warnings.push(format!("`{}` in `paths` does not exist", path.display()));
-        }
-        let is_read_only = path == plan.dir && !job.owns_dir;
-        let (open, whole) = match is_read_only {
-            true => (&mut plan.read, &mut plan.whole_read),
-            false => (&mut plan.write, &mut plan.whole_write),
-        };
-        open.extend(without_hidden(&path, &hidden));
-        let within: Vec<&PathBuf> =
-            hidden.iter().filter(|secret| secret.starts_with(&path)).collect();
-        if !within.is_empty() {
-            plan.hidden.extend(within.into_iter().filter(|secret| secret.exists()).cloned());
-            whole.insert(path);
+/// The folders that a process can write, as they are written and resolved.
+fn writable(job: &Job, dir: &Path) -> Vec<(PathBuf, PathBuf)> {
+    let own = [&job.dir, &dir.to_owned()].map(|path| (path.clone(), dir.to_owned()));
+    let own = own.into_iter().filter(|(path, _)| job.owns_dir && !path.as_os_str().is_empty());
+    own.chain(job.paths.iter().map(|path| (path.clone(), resolve(path)))).collect()
+}
+
+/// Whether a path inside a writable folder leads out of it: the process could have put a link there, so it
+/// opens nothing.
+fn is_redirected(named: &Path, resolved: &Path, writable: &[(PathBuf, PathBuf)]) -> bool {
+    let named = plain(named);
+    let mut around = writable.iter().filter(|(path, real)| {
+        [path, real].into_iter().any(|path| named.starts_with(path) && named != *path)
+    });
+    around.any(|(_, real)| !resolved.starts_with(real))
+}
+
+/// A path without `.` and `..`, which the process cannot change.
+fn plain(path: &Path) -> PathBuf {
+    let mut plain = PathBuf::new();
+    for component in path.components() {
+        match component {
+            Component::ParentDir => drop(plain.pop()),
+            Component::CurDir => {}
+            component => plain.push(component),
         }
     }
-    plan.write.insert(resolve(&job.private));
-    Ok(())
+    plain
 }
 
 /// The folder of a script named in the command, or the script alone where the folder is a common one.

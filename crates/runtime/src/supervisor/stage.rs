@@ -3,19 +3,22 @@
 //! Invariant: from `exec` on the runner has its own session, only descriptors 0, 1 and 2, only the
 //! environment of its job, and in a sandbox nothing but what its plan opens and no capabilities.
 
+use super::calls::{self, InternetSockets, Metadata, NamelessMemory, UnixSockets};
 use super::control::Stdio;
-use super::job::Job;
-use super::job::Network;
-use super::sandbox::{self, Plan};
-use super::{EXEC_STAGE, calls, user};
+use super::domain::{Domain, Sandbox};
+use super::job::{Job, Network};
+use super::landlock::{self, Version};
+use super::netns::{self, Link};
+use super::sandbox::Plan;
+use super::{EXEC_STAGE, mounts, user};
 use rustix::fs::MemfdFlags;
 use rustix::io::{Errno, FdFlags};
 use rustix::process::{Pid, Resource, Rlimit, Signal};
 use serde::{Deserialize, Serialize};
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io::Read;
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Command, ExitCode};
@@ -32,13 +35,14 @@ const DATA_SLACK_BYTES: u64 = 256 * 1024 * 1024;
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub(super) struct Outcome {
     pub(super) error: Option<String>,
+    /// Why it cannot have a view of the file system of its own.
+    pub(super) no_view: Option<String>,
     pub(super) warnings: Vec<String>,
-    /// What confines a child, besides Landlock.
-    pub(super) in_force: Vec<String>,
+    pub(super) domain: Domain,
 }
 
 /// Starts the second stage, hands it the plan in a nameless file, and waits until it is the runner.
-pub(super) fn spawn(job: &Job, plan: &Plan, stdio: Stdio) -> Result<(Pid, Outcome), String> {
+pub(super) fn spawn(job: &Job, plan: &Plan, stdio: &Stdio) -> Result<(Pid, Outcome), String> {
     let text =
         serde_json::to_vec(plan).map_err(|error| format!("cannot write the plan: {error}"))?;
     let no_way = |error: Errno| format!("cannot hand over the plan: {error}");
@@ -46,6 +50,12 @@ pub(super) fn spawn(job: &Job, plan: &Plan, stdio: Stdio) -> Result<(Pid, Outcom
     let file = rustix::fs::memfd_create("plan", MemfdFlags::empty()).map_err(no_way)?;
     write_all(&file, &text).map_err(no_way)?;
     let (outcome, outcome_write) = rustix::pipe::pipe().map_err(no_way)?;
+    let copy = |descriptor: &OwnedFd| {
+        descriptor.try_clone().map_err(|error| format!("cannot hand over a stream: {error}"))
+    };
+    if let Some(handover) = &stdio.handover {
+        rustix::io::fcntl_setfd(handover, FdFlags::empty()).map_err(no_way)?;
+    }
     #[expect(
         clippy::disallowed_methods,
         reason = "the supervisor starts the runner: this is the place"
@@ -55,9 +65,10 @@ pub(super) fn spawn(job: &Job, plan: &Plan, stdio: Stdio) -> Result<(Pid, Outcom
         .args(&job.supervisor_args)
         .arg(EXEC_STAGE)
         .args([&file, &outcome_write].map(|descriptor| descriptor.as_raw_fd().to_string()))
+        .args(stdio.handover.as_ref().map(|handover| handover.as_raw_fd().to_string()))
         .env_clear()
-        .stdin(stdio.stdin)
-        .stdout(stdio.stdout)
+        .stdin(copy(&stdio.stdin)?)
+        .stdout(copy(&stdio.stdout)?)
         .spawn()
         .map_err(|error| format!("cannot start a process: {error}"))?;
     drop(outcome_write);
@@ -75,12 +86,12 @@ pub(super) fn spawn(job: &Job, plan: &Plan, stdio: Stdio) -> Result<(Pid, Outcom
 }
 
 /// Becomes the runner, or says why it cannot.
-pub(super) fn main(plan: &OsStr, outcome: &OsStr) -> ExitCode {
+pub(super) fn main(plan: &OsStr, outcome: &OsStr, handover: Option<&OsString>) -> ExitCode {
     let descriptors = Path::new("/proc/self/fd");
     let Ok(mut outcome) = File::options().write(true).open(descriptors.join(outcome)) else {
         return ExitCode::FAILURE;
     };
-    let error = match become_runner(&descriptors.join(plan), &mut outcome) {
+    let error = match become_runner(&descriptors.join(plan), &mut outcome, handover) {
         Ok(Probed) => return ExitCode::SUCCESS,
         Err(message) => Outcome { error: Some(message), ..Outcome::default() },
     };
@@ -92,19 +103,36 @@ pub(super) fn main(plan: &OsStr, outcome: &OsStr) -> ExitCode {
 /// Everything was done except starting the program.
 struct Probed;
 
-fn become_runner(plan: &Path, outcome: &mut File) -> Result<Probed, String> {
+fn become_runner(
+    plan: &Path,
+    outcome: &mut File,
+    handover: Option<&OsString>,
+) -> Result<Probed, String> {
     let plan = std::fs::read(plan).map_err(|error| format!("cannot read the plan: {error}"))?;
     let mut plan: Plan =
         serde_json::from_slice(&plan).map_err(|error| format!("cannot read the plan: {error}"))?;
     rustix::process::setsid().map_err(|error| format!("cannot start a session: {error}"))?;
     limit_resources();
     close_descriptors_at_exec()?;
+    let is_on = plan.sandbox != Sandbox::Off;
     let mut said = Outcome::default();
-    if plan.restrict {
-        sandbox::lift(&mut plan)?;
-        said.warnings = sandbox::cover(&mut plan);
+    said.domain.missing.clone_from(&plan.missing);
+    let memory = is_on.then(|| limit_memory(&plan));
+    if let Some(view) = &plan.view
+        && let Err(why) = mounts::enter(view, plan.user)
+    {
+        said.no_view = Some(why);
+        let _ = serde_json::to_writer(outcome, &said);
+        return Ok(Probed);
     }
-    let memory = plan.confine.map(|_| limit_memory(&plan));
+    let link = match handover.filter(|_| is_on) {
+        Some(handover) => netns::enter(&plan.network, adopt(handover)?, plan.without)?,
+        None => Link::default(),
+    };
+    plan.env.extend(link.env.clone());
+    if is_on {
+        calls::bound_capabilities();
+    }
     if let Some(user) = plan.user {
         user::become_user(user)?;
     }
@@ -116,32 +144,71 @@ fn become_runner(plan: &Path, outcome: &mut File) -> Result<Probed, String> {
     }
     std::env::set_current_dir(&plan.dir)
         .map_err(|error| format!("cannot enter `{}`: {error}", plan.dir.display()))?;
-    if plan.restrict {
-        let knows_ports = sandbox::enforce(&plan)?;
-        calls::drop_capabilities()?;
-        let network = plan.confine.map(|confine| confine.network);
-        let unfiltered = calls::refuse(network);
-        if let (Some(network), Some(memory)) = (network, memory) {
-            let filtered = unfiltered.is_none();
-            said.in_force.extend(filtered.then(|| "seccomp".to_owned()));
-            said.in_force.push(reach(network, filtered, knows_ports, &mut said.warnings));
-            said.in_force.push(memory.to_owned());
-            said.in_force.push(format!("uid:{}", rustix::process::getuid().as_raw()));
+    if is_on {
+        confine(&plan, link, &mut said)?;
+        said.domain.parts.extend(memory.map(str::to_owned));
+        said.domain.parts.push(format!("uid:{}", rustix::process::getuid().as_raw()));
+        if let Some(refusal) = said.domain.refusal(plan.sandbox) {
+            return Err(refusal);
         }
-        said.warnings.extend(unfiltered);
     }
     #[expect(clippy::disallowed_methods, reason = "this process becomes the runner here")]
     let mut command = Command::new(&plan.program);
     command.args(&plan.args).env_clear().envs(&plan.env);
-    if !said.warnings.is_empty() || !said.in_force.is_empty() {
-        // A warning that cannot be reported must not prevent the start.
-        let _ = serde_json::to_writer(outcome, &said);
-    }
+    // A report that cannot be written must not prevent the start.
+    let _ = serde_json::to_writer(outcome, &said);
     if plan.probe {
         return Ok(Probed);
     }
     let error = command.exec();
     Err(format!("cannot execute `{}`: {error}", plan.program.display()))
+}
+
+/// Gives up, for good, everything that is not part of the process's domain.
+fn confine(plan: &Plan, link: Link, said: &mut Outcome) -> Result<(), String> {
+    let version = landlock::enforce(plan, &link)?;
+    calls::drop_capabilities()?;
+    let has_view = plan.view.is_some();
+    // A view has no socket of other processes, and Landlock keeps the nameless namespace apart.
+    let unix = match has_view && version.knows_scopes() {
+        true => UnixSockets::Named,
+        false => UnixSockets::Pairs,
+    };
+    let metadata = if has_view { Metadata::OfView } else { Metadata::Refused };
+    let memory = match plan.counts_held {
+        true => NamelessMemory::Counted,
+        false => NamelessMemory::Refused,
+    };
+    let internet = InternetSockets::of(&plan.network, &link);
+    let unfiltered = calls::refuse(internet, unix, metadata, memory);
+    let filtered = unfiltered.is_none();
+    let domain = &mut said.domain;
+    match version {
+        Version(0) => domain.missing.push(
+            "no Landlock: names and states of other processes are readable in `/proc`, and processes of \
+             the same user can be signalled"
+                .to_owned(),
+        ),
+        Version(number) => domain.parts.push(format!("landlock:{number}")),
+    }
+    if version != Version(0) && !version.knows_scopes() {
+        domain.missing.push(format!(
+            "Landlock {} knows no scopes: processes of the same user can be signalled, and Unix sockets \
+             are refused everywhere",
+            version.0
+        ));
+    }
+    domain.parts.extend(has_view.then(|| "view".to_owned()));
+    domain.parts.extend(filtered.then(|| "seccomp".to_owned()));
+    let is_limited = match plan.network {
+        Network::Off => filtered,
+        Network::Only(_) => link.is_isolated || (filtered && version.knows_ports()),
+        Network::On => true,
+    };
+    domain.parts.push(reach(&plan.network, &link, is_limited, &mut domain.missing));
+    domain.missing.extend(link.missing);
+    domain.missing.extend(unfiltered);
+    Ok(())
 }
 
 /// Best effort: a limit that cannot be set is not a reason to refuse the runner.
@@ -173,25 +240,31 @@ fn limit_memory(plan: &Plan) -> &'static str {
     "rlimit"
 }
 
-/// Limits the network; warns if more stays reachable than was wanted.
-fn reach(
-    network: Network,
-    filtered: bool,
-    knows_ports: bool,
-    warnings: &mut Vec<String>,
-) -> String {
-    match network {
-        Network::Off if filtered => "net:off".to_owned(),
-        Network::Port(port) if filtered && knows_ports => format!("net:{port}"),
-        Network::Port(port) if filtered => {
-            warnings.push(format!(
-                "the kernel does not tell ports apart: the program can reach others than {port}"
-            ));
-            "net:tcp".to_owned()
-        }
-        // The warning about the filter says it already.
-        Network::Off | Network::Port(_) | Network::On => "net:on".to_owned(),
+/// The network in force, e.g. `netns:8700` for its host alone; names what stays reachable besides.
+fn reach(network: &Network, link: &Link, is_limited: bool, missing: &mut Vec<String>) -> String {
+    let allowed = match network {
+        Network::Off if is_limited => return "net:off".to_owned(),
+        // That the filter is missing is reported already.
+        Network::Off | Network::On => return "net:on".to_owned(),
+        Network::Only(allowed) => allowed,
+    };
+    if !is_limited {
+        missing.push("the kernel does not tell ports apart: every port can be reached".to_owned());
+        return "net:tcp".to_owned();
     }
+    let host = allowed.host.map(|host| host.port().to_string());
+    let list = allowed.list.iter().map(ToString::to_string);
+    let parts: Vec<String> = host.into_iter().chain(list).collect();
+    format!("{}:{}", if link.is_isolated { "netns" } else { "net" }, parts.join(","))
+}
+
+/// The socket that the supervisor passed.
+fn adopt(number: &OsStr) -> Result<OwnedFd, String> {
+    let number = number.to_str().and_then(|number| number.parse::<i32>().ok());
+    let number = number.filter(|number| *number > 2).ok_or("the socket to the host is missing")?;
+    #[expect(unsafe_code, reason = "the supervisor passes descriptors by number")]
+    // SAFETY: the supervisor left this one open for this process, which uses it here only.
+    Ok(unsafe { OwnedFd::from_raw_fd(number) })
 }
 
 fn close_descriptors_at_exec() -> Result<(), String> {

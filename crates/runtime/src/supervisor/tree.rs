@@ -40,11 +40,39 @@ fn walk(max: usize, mut visit: impl FnMut(Pid)) -> Vec<Pid> {
     found
 }
 
-/// The resident memory of one process; 0 when it has just ended.
-pub(super) fn resident_bytes(pid: Pid) -> u64 {
-    let statm = fs::read_to_string(format!("/proc/{}/statm", pid.as_raw_pid()));
-    let pages = statm.ok().and_then(|text| text.split_whitespace().nth(1)?.parse::<u64>().ok());
-    pages.unwrap_or(0) * rustix::param::page_size() as u64
+/// What `/proc/PID/stat` says of a process.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct ProcessStat {
+    pub(super) pid: Pid,
+    /// A zombie has no memory and no descriptors.
+    pub(super) has_ended: bool,
+    pub(super) threads: u64,
+    pub(super) resident_bytes: u64,
+    /// Of the process and of its children that were awaited.
+    pub(super) cpu_ticks: u64,
+}
+
+/// `None` when it has just ended.
+pub(super) fn stat(pid: Pid) -> Option<ProcessStat> {
+    let text = fs::read(format!("/proc/{}/stat", pid.as_raw_pid())).ok()?;
+    parse_stat(pid, &text)
+}
+
+fn parse_stat(pid: Pid, text: &[u8]) -> Option<ProcessStat> {
+    // The name in parentheses may contain anything; what follows does not.
+    let name_end = text.iter().rposition(|byte| *byte == b')')?;
+    let rest = std::str::from_utf8(text.get(name_end + 1..)?).ok()?;
+    let fields: Vec<&str> = rest.split_whitespace().collect();
+    // The first of these is field 3 of `proc_pid_stat(5)`.
+    let number = |field: usize| fields.get(field - 3)?.parse::<u64>().ok();
+    let cpu_ticks = (14..=17).filter_map(number).sum();
+    Some(ProcessStat {
+        pid,
+        has_ended: matches!(*fields.first()?, "Z" | "X"),
+        threads: number(20)?,
+        resident_bytes: number(24)? * rustix::param::page_size() as u64,
+        cpu_ticks,
+    })
 }
 
 pub(super) fn signal_all(signal: Signal) {
@@ -133,4 +161,28 @@ fn children_by_scan() -> HashMap<Pid, Vec<Pid>> {
 
 fn parse_pid(text: &str) -> Option<Pid> {
     Pid::from_raw(text.parse().ok()?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_with_spaces_and_parentheses_does_not_move_the_fields() {
+        let pid = Pid::from_raw(42).unwrap();
+        let text =
+            b"42 (a ) R \xff) S 1 42 42 0 -1 4194560 100 0 0 0 7 3 2 1 20 0 5 0 900 1000 3 1844";
+        let page = rustix::param::page_size() as u64;
+        let expected = ProcessStat {
+            pid,
+            has_ended: false,
+            threads: 5,
+            resident_bytes: 3 * page,
+            cpu_ticks: 7 + 3 + 2 + 1,
+        };
+        assert_eq!(parse_stat(pid, text), Some(expected));
+        assert_eq!(parse_stat(pid, b"42 (x) Z 1"), None);
+        let own = stat(rustix::process::getpid()).unwrap();
+        assert!(own.threads >= 1 && own.resident_bytes > 0 && !own.has_ended);
+    }
 }

@@ -4,11 +4,12 @@
 
 use super::control::{self, Word};
 use super::job::{Ended, Job};
+use super::meter::Meter;
 use super::tree;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, PidfdFlags, Signal, WaitStatus, pidfd_open};
 use std::os::fd::{AsFd, BorrowedFd};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// How often the tree is measured, unless measuring takes long.
 const TICK: Duration = Duration::from_millis(100);
@@ -18,11 +19,11 @@ const TICK_AT_FIRST: Duration = Duration::from_millis(10);
 const FIRST_TICKS: u32 = 50;
 /// The highest priority.
 const FIRST: i32 = -20;
-/// Measuring may take one part in this many of a processor.
+/// Measuring processes may take one part in this many of a processor.
 const PAUSE_PER_MEASURE: u32 = 20;
 
 /// Returns why it ended, as a clause about the process, and how.
-pub(super) fn until_over(job: &Job, runner: Pid) -> (String, Ended) {
+pub(super) fn until_over(job: &Job, runner: Pid, mut meter: Meter) -> (String, Ended) {
     // Held open so that the kernel keeps the entry that the runner's sandbox refers to.
     let _proc_entry = std::fs::File::open(format!("/proc/{}", runner.as_raw_pid()));
     // Where it is allowed, this process takes precedence over the thousands that a runner may start. It uses
@@ -40,13 +41,12 @@ pub(super) fn until_over(job: &Job, runner: Pid) -> (String, Ended) {
         if let Some(status) = tree::reap(Some(runner)) {
             return describe(status);
         }
-        let began = Instant::now();
-        if let Some(broken) = broken_cap(job) {
+        if let Some(broken) = meter.exceeded(job) {
             return (broken, Ended::Stopped);
         }
         ticks = ticks.saturating_add(1);
         let tick = if ticks < FIRST_TICKS { TICK_AT_FIRST } else { TICK };
-        pause = tick.max(began.elapsed() * PAUSE_PER_MEASURE);
+        pause = tick.max(meter.looked_for * PAUSE_PER_MEASURE);
     }
 }
 
@@ -59,18 +59,6 @@ fn wait_for_news(exit: Option<BorrowedFd<'_>>, pause: Duration) {
     // After an interrupted wait the caller checks everything anyway.
     let pause = Timespec::try_from(pause).ok();
     let _ = poll(&mut descriptors, pause.as_ref());
-}
-
-fn broken_cap(job: &Job) -> Option<String> {
-    let Some(tree) = tree::descendants_within(job.processes as usize) else {
-        return Some(format!("was stopped: it had more than {} processes", job.processes));
-    };
-    let memory_mb = tree.iter().map(|pid| tree::resident_bytes(*pid)).sum::<u64>() / (1024 * 1024);
-    (memory_mb > job.memory_mb).then(|| out_of_memory(job))
-}
-
-pub(super) fn out_of_memory(job: &Job) -> String {
-    format!("was stopped: it used more than {} MB of memory", job.memory_mb)
 }
 
 fn describe(status: WaitStatus) -> (String, Ended) {

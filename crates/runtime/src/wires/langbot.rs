@@ -4,6 +4,7 @@
 //! configuration; its actions pass the same proxy as every call, under other names.
 
 mod actions;
+pub(super) mod card;
 mod chunks;
 mod content;
 mod context;
@@ -20,6 +21,7 @@ mod sdk;
 pub(super) mod serve;
 mod stream;
 
+use crate::supervisor::Sandbox;
 use bytes::Bytes;
 use context::LangbotContext;
 use frames::Part;
@@ -43,16 +45,21 @@ const START: &str = include_str!("langbot/start.py");
 /// Comes first in a sandbox: without `dir_fd` support the SDK does not open every folder from the root to its
 /// own, which a sandbox does not allow.
 const CONFINED: &str = "import os; os.supports_dir_fd.discard(os.link)\n";
+/// What plugins may rely on beyond the actions, under LangBot's names.
+const API_FEATURES: [&str; 1] = ["llm.reasoning_level"];
 /// Runs that a plugin gets at once: it serves 128, and some of those may be ending.
 pub(crate) const RUNS_MAX: usize = 124;
 
 /// The command that starts a plugin, from an interpreter alone or from the full command of the SDK.
-pub(crate) fn command(configured: &[String], sandbox: bool) -> Vec<String> {
+pub(crate) fn command(configured: &[String], sandbox: Sandbox) -> Vec<String> {
     let Some((interpreter, rest)) = configured.split_first() else { return Vec::new() };
     if !rest.is_empty() && rest != ARGUMENTS {
         return configured.to_vec();
     }
-    let start = if sandbox { [CONFINED, START].concat() } else { START.to_owned() };
+    let start = match sandbox {
+        Sandbox::On | Sandbox::Required => [CONFINED, START].concat(),
+        Sandbox::Off => START.to_owned(),
+    };
     let arguments = ARGUMENTS[2..].iter().map(|word| (*word).to_owned());
     [interpreter.clone(), "-c".to_owned(), start].into_iter().chain(arguments).collect()
 }
@@ -127,7 +134,7 @@ impl Session {
     }
 
     pub(crate) fn version(&self) -> Value {
-        json!({"version": self.host_version, "api_features": []})
+        json!({"version": self.host_version, "api_features": API_FEATURES})
     }
 
     /// Registers the plugin, which proves that it is the process that was started.
@@ -238,15 +245,15 @@ mod tests {
             |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>();
         let full = words(&["py", "-m", "langbot_plugin.cli", "run", "-s", "--prod"]);
         for configured in [words(&["py"]), full] {
-            for sandbox in [true, false] {
+            for sandbox in [Sandbox::On, Sandbox::Off] {
                 let told = command(&configured, sandbox);
                 assert_eq!(told[..2], words(&["py", "-c"]));
-                assert_eq!(told[2].contains("supports_dir_fd"), sandbox);
+                assert_eq!(told[2].contains("supports_dir_fd"), sandbox == Sandbox::On);
                 assert_eq!(told[3..], words(&["run", "-s", "--prod"]));
             }
         }
         let own = words(&["py", "fake.py"]);
-        assert_eq!(command(&own, true), own);
+        assert_eq!(command(&own, Sandbox::On), own);
     }
 
     #[test]

@@ -137,7 +137,7 @@ async fn a_fork_bomb_is_stopped_and_leaves_nothing() {
     let kit = Kit::wire().await;
     let (_, end) = finish(kit.start("fork_bomb").await).await;
     let RunEnd::Crashed { message } = end else { panic!("{end:?}") };
-    assert_eq!(message, "runner `wire` was stopped: it had more than 64 processes");
+    assert_eq!(message, "runner `wire` was stopped: it had more than 64 processes (`processes`)");
     kit.replaced(None).await;
     kit.runtime.shutdown(Duration::ZERO).await;
     assert_eq!(crate::kit::processes_of(kit.folder.path()), Vec::<u32>::new());
@@ -151,7 +151,10 @@ async fn a_runner_over_its_memory_is_stopped() {
     kit.ready().await;
     let (_, end) = finish(kit.start("eat").await).await;
     let RunEnd::Crashed { message } = end else { panic!("{end:?}") };
-    assert_eq!(message, "runner `wire` was stopped: it used more than 200 MB of memory");
+    assert_eq!(
+        message,
+        "runner `wire` was stopped: it used more than 200 MB of memory (`memory_mb`)"
+    );
 }
 
 #[tokio::test(flavor = "multi_thread")]

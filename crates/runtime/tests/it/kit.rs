@@ -4,7 +4,7 @@ use greenroom_protocol::{AgentAPIError, AgentRunRequest, ErrorCode, RawResult, R
 use greenroom_runtime::{
     Limits, PluginToolAnswer, PluginToolCall, PluginToolError, Proxy, ProxyCall, ProxyFuture,
     RunEnd, RunEvent, RunHandle, RunnerSpec, RunnerState, RunnerStatus, Runtime, Settings,
-    Standing,
+    Standing, Without,
 };
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
@@ -38,14 +38,25 @@ impl Kit {
         Self::over(tempfile::tempdir().unwrap(), limits)
     }
 
+    /// On a kernel without these parts.
+    pub(crate) fn without(without: Without) -> Self {
+        Self::on(tempfile::tempdir().unwrap(), Limits::default(), without)
+    }
+
     /// A host over what an earlier one has left.
     pub(crate) fn over(folder: TempDir, limits: Limits) -> Self {
+        Self::on(folder, limits, Without::default())
+    }
+
+    fn on(folder: TempDir, limits: Limits, without: Without) -> Self {
         for name in ["data/run", "wire", "other"] {
             std::fs::create_dir_all(folder.path().join(name)).unwrap();
         }
         std::fs::write(folder.path().join("data/admin-token"), "secret").unwrap();
         std::fs::write(folder.path().join("other/code.py"), "secret").unwrap();
         let settings = Settings {
+            users: greenroom_runtime::UserIds::default(),
+            without,
             supervisor: vec![env!("CARGO_BIN_EXE_runtime-fixture").into(), "supervise".into()],
             run_dir: folder.path().join("data/run"),
             hidden: vec![folder.path().join("data")],

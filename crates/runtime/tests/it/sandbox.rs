@@ -4,6 +4,9 @@ use crate::kit::{Kit, WAIT, data, finish, request, script};
 use greenroom_runtime::{RunEnd, RunnerSpec, isolation_available};
 use serde_json::{Value, json};
 
+/// Not allowed, nothing there, or a read-only mount.
+const REFUSED: [&str; 3] = ["PermissionError", "FileNotFoundError", "OSError"];
+
 /// Landlock is a matter of the kernel; where it is missing there is nothing to show.
 fn enforced() -> bool {
     isolation_available().starts_with("landlock:")
@@ -12,7 +15,7 @@ fn enforced() -> bool {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_runner_cannot_read_what_is_not_its_own() {
     let kit = Kit::wire().await;
-    assert_eq!(kit.state().isolation, Some(isolation_available()));
+    assert!(kit.state().isolation.unwrap().starts_with(&isolation_available()));
     if !enforced() {
         return;
     }
@@ -29,12 +32,11 @@ async fn a_runner_cannot_read_what_is_not_its_own() {
         format!("kill {host}"),
         "list /proc".to_owned(),
         "list /root".to_owned(),
-        "list /tmp".to_owned(),
         "write /etc/new".to_owned(),
-        "write /tmp/new".to_owned(),
     ];
     for secret in secrets {
-        assert_eq!(kit.output(&secret).await, "PermissionError", "{secret}");
+        let seen = kit.output(&secret).await;
+        assert!(REFUSED.contains(&seen.as_str().unwrap()), "{secret}: {seen}");
     }
     let own = [
         format!("write {}", kit.path("wire/new").display()),
@@ -69,7 +71,7 @@ async fn node_works_in_the_sandbox() {
     assert_eq!(end, RunEnd::Finished);
     let content = data(&results[0])["message"]["content"].clone();
     let seen: Value = serde_json::from_str(content.as_str().unwrap()).unwrap();
-    let secret = if enforced() { "EACCES" } else { "ok: secret" };
+    let secret = if enforced() { "ENOENT" } else { "ok: secret" };
     assert_eq!(
         seen,
         json!({"secret": secret, "child": "ok: 42", "temp": "ok: undefined", "crypto": "ok: 2"})
@@ -167,7 +169,9 @@ async fn the_data_folder_cannot_be_a_runners_folder() {
 #[tokio::test(flavor = "multi_thread")]
 async fn without_a_sandbox_it_is_said() {
     let kit = Kit::new();
-    kit.runtime.apply(vec![RunnerSpec { sandbox: false, ..kit.spec() }]).await;
+    kit.runtime
+        .apply(vec![RunnerSpec { sandbox: greenroom_runtime::Sandbox::Off, ..kit.spec() }])
+        .await;
     kit.ready().await;
     assert_eq!(kit.state().isolation.as_deref(), Some("off"));
     let run = kit.start("echo x").await;
@@ -202,7 +206,8 @@ async fn a_folder_that_is_not_the_runners_own_is_read_only_and_hides_files() {
     let helper = kit.path("helper.py");
     assert_eq!(kit.output(&format!("read {}", helper.display())).await, "ok: b'text'");
     for path in [helper, kit.path("new")] {
-        assert_eq!(kit.output(&format!("write {}", path.display())).await, "PermissionError");
+        // The error of a read-only file system.
+        assert_eq!(kit.output(&format!("write {}", path.display())).await, "OSError");
     }
     assert_eq!(kit.output("python").await, json!(["42", true, true]));
 }

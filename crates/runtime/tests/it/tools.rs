@@ -227,13 +227,11 @@ async fn a_call_that_is_given_up_is_told_to_the_plugin_and_its_late_answer_is_dr
     let kit = shelf(Limits::default()).await;
     let cancel = CancellationToken::new();
     let cancelled = kit.runtime.call_tool("shelf", tool_call("late", json!({})), cancel.clone());
-    let ((), cancelled) = tokio::join!(
-        async {
-            call(&kit, "echo", json!({})).await.unwrap();
-            cancel.cancel();
-        },
-        cancelled
-    );
+    // In this order: a call that was not sent before it is given up is not told to the plugin.
+    let (cancelled, ()) = tokio::join!(cancelled, async {
+        call(&kit, "echo", json!({})).await.unwrap();
+        cancel.cancel();
+    });
     assert_eq!(cancelled, Err(PluginToolError::Cancelled));
     assert_eq!(given_up(&kit).await, 1);
 

@@ -43,6 +43,9 @@ if verb == "echo":
 elif verb in ("read", "write", "list"):
     action = {"read": read, "write": write, "list": os.listdir}[verb]
     tell({path: attempt(lambda: action(path)) for path in os.environ["PATHS"].split(":")})
+elif verb == "wall":
+    import wall
+    tell({**wall.attack(os.environ["PATHS"].split(":"), os.environ["SOCKETS"].split(":")), "own": wall.work()})
 elif verb == "where":
     tell({"is_home": os.getcwd() == os.environ["HOME"], "write": attempt(lambda: write("new"))})
 elif verb == "who":
@@ -58,7 +61,6 @@ elif verb == "sockets":
         "unix": attempt(lambda: connect(socket.AF_UNIX, socket.SOCK_STREAM, unix)),
         "abstract": attempt(lambda: connect(socket.AF_UNIX, socket.SOCK_STREAM, "\0" + unix)),
         "raw": attempt(lambda: socket.socket(socket.AF_INET, socket.SOCK_RAW, 1)),
-        "addressed_pair": attempt(lambda: socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM)),
         "pair": attempt(lambda: [end.close() for end in socket.socketpair()]),
     })
 elif verb == "python":
@@ -109,3 +111,104 @@ elif verb == "complain":
 elif verb == "serve":
     for line in sys.stdin:
         tell(line.strip())
+elif verb == "network":
+    import urllib.request
+    host, other, udp = (int(port) for port in args)
+
+    def greeting(port):
+        with socket.create_connection(("127.0.0.1", port), 5) as connection:
+            return connection.recv(100).decode()
+
+    def local():
+        # A server of its own, which no one else sees.
+        with socket.create_server(("127.0.0.1", 0)) as server:
+            connect(socket.AF_INET, socket.SOCK_STREAM, server.getsockname())
+
+    tell({
+        "host": attempt(lambda: greeting(host)),
+        "other": attempt(lambda: greeting(other)),
+        "elsewhere": attempt(lambda: connect(socket.AF_INET, socket.SOCK_STREAM, ("192.0.2.1", host))),
+        "udp": attempt(lambda: socket.socket(socket.AF_INET, socket.SOCK_DGRAM).sendto(b"x", ("127.0.0.1", udp))),
+        "dns": attempt(lambda: socket.getaddrinfo("example.com", 80)),
+        "local": attempt(local),
+        "proxies": sorted(name for name in os.environ if "proxy" in name.lower()),
+    })
+elif verb == "proxy":
+    import urllib.error, urllib.request
+
+    def fetch(url, direct):
+        for name in ("NO_PROXY", "no_proxy"):
+            os.environ[name] = "127.0.0.1" if direct else ""
+        try:
+            return urllib.request.urlopen(url, timeout=10).read().decode()
+        except urllib.error.HTTPError as error:
+            return f"{error.code}: {error.read().decode()}"
+        except Exception as error:
+            return type(error).__name__
+
+    def curl(*words):
+        command = ["curl", "-sS", "--max-time", "10", "--noproxy", "", *words]
+        done = subprocess.run(command, capture_output=True, text=True)
+        return done.stdout if done.returncode == 0 else f"curl {done.returncode}: {done.stderr.strip()}"
+
+    listed, other = (f"http://127.0.0.1:{port}/x" for port in args)
+    tell({
+        "direct": fetch(listed, True), "direct_other": fetch(other, True),
+        "listed": fetch(listed, False), "other": fetch(other, False),
+        "name": fetch("http://example.com/", False),
+        "curl": curl(listed), "curl_other": curl(other), "tunnel": curl("-p", listed),
+        "tunnel_other": curl("-p", other),
+    })
+elif verb == "memfd":
+    file = os.memfd_create("hog")
+    block = b"x" * (16 * 1024 * 1024)
+    for _ in range(192):
+        os.write(file, block)
+    tell("3 GB")
+    time.sleep(1000)
+elif verb == "shared":
+    # Mapped and open: counts once.
+    import mmap
+    file = os.memfd_create("shared")
+    os.ftruncate(file, 80 * 1024 * 1024)
+    memory = mmap.mmap(file, 80 * 1024 * 1024)
+    for offset in range(0, len(memory), 4096):
+        memory[offset] = 1
+    time.sleep(1.5)
+    tell("kept")
+elif verb == "hide":
+    import ctypes
+    tell([ctypes.CDLL(None).prctl(4, 0, 0, 0, 0), ctypes.CDLL(None).prctl(3, 0, 0, 0, 0)])
+elif verb == "unreadable":
+    import shutil
+    shutil.copy("/bin/sleep", "sleep")
+    os.chmod("sleep", 0o111)
+    os.execv("./sleep", ["sleep", "1000"])
+elif verb == "threads":
+    import threading
+    threading.stack_size(64 * 1024)
+    for _ in range(int(args[0])):
+        threading.Thread(target=time.sleep, args=(1000,), daemon=True).start()
+    time.sleep(1000)
+elif verb == "fill":
+    # Ten megabytes at a time, or empty files, until it is stopped.
+    what, folder = args[0], {"own": ".", "temporary": os.environ["TMPDIR"], "home": os.environ["HOME"]}[args[1]]
+    for number in range(1000):
+        if what == "bytes":
+            with open(f"{folder}/{number}", "wb") as file:
+                file.write(b"x" * 10_000_000)
+        elif what == "deleted":
+            file = os.open(f"{folder}/x", os.O_CREAT | os.O_WRONLY)
+            os.unlink(f"{folder}/x")
+            os.write(file, b"x" * 10_000_000)
+        else:
+            for inner in range(100):
+                open(f"{folder}/{number}-{inner}", "w").close()
+        time.sleep(0.01)
+    tell("filled")
+elif verb == "deep":
+    os.chdir(os.environ["TMPDIR"])
+    for _ in range(int(args[0])):
+        os.mkdir("deeper")
+        os.chdir("deeper")
+    tell("deep")

@@ -207,6 +207,27 @@ def run(run_id, verb, arg):
             "chown": attempt(lambda: os.chown(".", 12345, 12345)),
         })
         done(run_id)
+    elif verb == "wall":
+        import wall
+        paths, sockets = (words.split(":") for words in arg.split(" "))
+        tell(run_id, {**wall.attack(paths, sockets), "own": wall.work()})
+        done(run_id)
+    elif verb == "pip":
+        import subprocess, zipfile
+        with zipfile.ZipFile("wall_test-1-py3-none-any.whl", "w") as wheel:
+            info = "wall_test-1.dist-info/"
+            wheel.writestr("wall_test.py", "answer = 42\n")
+            wheel.writestr(info + "METADATA", "Metadata-Version: 2.1\nName: wall-test\nVersion: 1\n")
+            wheel.writestr(info + "WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n")
+            wheel.writestr(info + "entry_points.txt", "[console_scripts]\nwall-test = wall_test:main\n")
+            wheel.writestr(info + "RECORD", "")
+        command = [sys.executable, "-m", "pip", "install", "--no-index", "--target", "lib", "wall_test-1-py3-none-any.whl"]
+        ran = subprocess.run(command, capture_output=True, text=True)
+        ask = [sys.executable, "-c", "import sys; sys.path.insert(0, 'lib'); import wall_test; print(wall_test.answer)"]
+        answer = subprocess.run(ask, capture_output=True, text=True).stdout.strip()
+        problem = ran.stderr[-400:] if ran.returncode else ""
+        tell(run_id, [ran.returncode, problem, answer, os.access("lib/bin/wall-test", os.X_OK)])
+        done(run_id)
     elif verb == "own":
         import resource, socket
         child = os.fork()

@@ -8,6 +8,9 @@ use super::records::{self, Caller};
 use greenroom_protocol::{AgentAPIError, ErrorCode};
 use serde_json::{Map, Value, json};
 
+/// Items of a page at most; LangBot gives fewer than asked for instead of refusing.
+const PAGE_MAX: u64 = 100;
+
 /// An action as a call of the proxy.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct HostCall {
@@ -33,6 +36,8 @@ pub(crate) enum Reply {
     ToolResult,
     Passages,
     History,
+    /// Newest first.
+    HistoryBackward,
     SearchHits {
         query: String,
     },
@@ -97,16 +102,18 @@ fn resources(action: &str, data: &Value) -> Option<HostCall> {
 fn facts(action: &str, data: &Value) -> Option<HostCall> {
     let text = |key: &str| data[key].as_str().unwrap_or_default().to_owned();
     Some(match action {
-        "history_page" => host_call("history.page", history_page(data), Reply::History),
+        "history_page" => {
+            let params = history_page(data);
+            let is_backward = params["direction"] == "backward";
+            let reply = if is_backward { Reply::HistoryBackward } else { Reply::History };
+            host_call("history.page", params, reply)
+        }
         "history_search" => {
             let found = Reply::SearchHits { query: text("query") };
             host_call("history.search", same(data, &["query", "filters", "top_k"]), found)
         }
         "event_get" => host_call("events.get", same(data, &["event_id"]), Reply::Event),
-        "event_page" => {
-            let keys = ["conversation_id", "event_types", "before_cursor", "limit"];
-            host_call("events.page", same(data, &keys), Reply::Events)
-        }
+        "event_page" => host_call("events.page", event_page(data), Reply::Events),
         "artifact_metadata" => {
             host_call("artifacts.metadata", same(data, &["artifact_id"]), Reply::AsIs)
         }
@@ -195,6 +202,13 @@ pub(crate) fn render(
             json!({"results": passages.map(|(at, item)| records::passage(at, item)).collect::<Value>()})
         }
         Reply::History => records::page(answer, records::transcript),
+        Reply::HistoryBackward => {
+            let mut page = records::page(answer, records::transcript);
+            if let Some(items) = page["items"].as_array_mut() {
+                items.reverse();
+            }
+            page
+        }
         Reply::SearchHits { query } => {
             let mut found = records::page(answer, records::transcript);
             found["total_count"] = items().len().into();
@@ -233,10 +247,24 @@ fn pick(data: &Value, keys: &[(&str, &str)]) -> Value {
 fn model_call(data: &Value) -> Value {
     let mut params = pick(data, &[("llm_model_uuid", "model_id"), ("extra_args", "extra_args")]);
     params["messages"] = to_model(&data["messages"]);
+    if let Some(level) = reasoning(&data["reasoning_level"]) {
+        params["extra_args"]["reasoning"] = level;
+    }
     if let Some(tools) = messages::tools(&data["funcs"]) {
         params["tools"] = tools;
     }
     params
+}
+
+/// A reasoning level as an option of ours; a level that is none of LangBot's is refused by the model.
+fn reasoning(level: &Value) -> Option<Value> {
+    Some(match level.as_str()? {
+        "" | "provider_default" => return None,
+        "disabled" => "none".into(),
+        "enabled" => "medium".into(),
+        "xhigh" | "max" => "high".into(),
+        other => other.into(),
+    })
 }
 
 /// Functions are counted as text.
@@ -249,18 +277,36 @@ fn token_count(data: &Value) -> Value {
     params
 }
 
+/// LangBot reads forward only from a cursor, and backward in every other case; the other cursor is ignored.
 fn history_page(data: &Value) -> Value {
-    let keys = [
-        "conversation_id",
-        "before_cursor",
-        "after_cursor",
-        "limit",
-        "direction",
-        "include_artifacts",
-    ];
-    let mut keys: Vec<(&str, &str)> = keys.iter().map(|key| (*key, *key)).collect();
-    keys.push(("include_attachments", "include_artifacts"));
-    pick(data, &keys)
+    let mut params = pick(data, &[("conversation_id", "conversation_id")]);
+    let with =
+        ["include_artifacts", "include_attachments"].iter().find_map(|key| data[*key].as_bool());
+    params["include_artifacts"] = with.unwrap_or_default().into();
+    if let Some(limit) = data["limit"].as_u64() {
+        params["limit"] = limit.clamp(1, PAGE_MAX).into();
+    }
+    let cursor = |key: &str| data[key].as_str().filter(|cursor| !cursor.is_empty());
+    match (data["direction"].as_str(), cursor("before_cursor"), cursor("after_cursor")) {
+        (Some("forward"), _, Some(after)) => {
+            params["direction"] = "forward".into();
+            params["after_cursor"] = after.into();
+        }
+        (Some("forward"), ..) | (_, None, _) => params["direction"] = "backward".into(),
+        (_, Some(before), _) => {
+            params["direction"] = "backward".into();
+            params["before_cursor"] = before.into();
+        }
+    }
+    params
+}
+
+fn event_page(data: &Value) -> Value {
+    let mut params = same(data, &["conversation_id", "event_types", "before_cursor"]);
+    if let Some(limit) = data["limit"].as_u64() {
+        params["limit"] = limit.clamp(1, PAGE_MAX).into();
+    }
+    params
 }
 
 /// A null is a value here.

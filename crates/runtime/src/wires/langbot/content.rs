@@ -1,8 +1,9 @@
 //! Translates content elements and attachments to LangBot's form and back.
 //!
-//! Invariant: bytes are not copied: an artifact appears as `artifact:ID` in place of a URL, and becomes a
-//! reference again when a plugin returns it.
+//! Invariant: bytes that the host sends with an element are inline; any other artifact appears as `artifact:ID`
+//! in place of a URL, and becomes a reference again when a plugin returns it.
 
+use super::Dialect;
 use serde_json::{Map, Value, json};
 
 /// Prefix of an artifact id in place of a URL.
@@ -21,10 +22,12 @@ pub(crate) fn to_langbot(element: &Value) -> Value {
     let data = text("data_base64").map(|data| format!("data:{mime_type};base64,{data}"));
     let name = text("name").unwrap_or(kind);
     match (kind, address, data) {
-        ("image", Some(url), _) => json!({"type": "image_url", "image_url": {"url": url}}),
-        ("image", None, data) => json!({"type": "image_base64", "image_base64": data}),
-        (_, Some(url), _) => json!({"type": "file_url", "file_url": url, "file_name": name}),
-        (_, None, data) => json!({"type": "file_base64", "file_base64": data, "file_name": name}),
+        ("image", _, Some(data)) => json!({"type": "image_base64", "image_base64": data}),
+        (_, _, Some(data)) => {
+            json!({"type": "file_base64", "file_base64": data, "file_name": name})
+        }
+        ("image", url, None) => json!({"type": "image_url", "image_url": {"url": url}}),
+        (_, url, None) => json!({"type": "file_url", "file_url": url, "file_name": name}),
     }
 }
 
@@ -64,19 +67,49 @@ pub(crate) fn text_of(content: &Value) -> Option<String> {
     }
 }
 
-/// An attachment for dialect B, which refuses unknown fields.
-pub(crate) fn attachment(artifact: &Value) -> Value {
-    let mime_type = artifact["mime_type"].as_str();
-    let kind = match mime_type.and_then(|mime| mime.split('/').next()) {
+/// One of our attachments as a content element, for inputs that only name it there.
+pub(crate) fn element(artifact: &Value) -> Value {
+    let kind = match kind_of(artifact["mime_type"].as_str()) {
+        "image" => "image",
+        _ => "file",
+    };
+    json!({"type": kind, "artifact_id": artifact["artifact_id"], "data_base64": artifact["data_base64"],
+        "mime_type": artifact["mime_type"], "name": artifact["name"]})
+}
+
+/// A media element or an attachment in the form of LangBot's attachments, which refuse unknown fields.
+pub(crate) fn attachment(media: &Value, dialect: Dialect) -> Value {
+    let text = |key: &str| media[key].as_str();
+    let mime_type = text("mime_type");
+    let kind = match text("type") {
+        Some("audio") => "voice",
+        Some("image") => "image",
+        _ => kind_of(mime_type),
+    };
+    let content = text("data_base64").map(|data| {
+        format!("data:{};base64,{data}", mime_type.unwrap_or("application/octet-stream"))
+    });
+    let source = match (&content, text("url")) {
+        (Some(_), _) => "base64",
+        (None, Some(_)) => "url",
+        (None, None) => "artifact",
+    };
+    let mut attachment = json!({
+        "id": media["artifact_id"], "type": kind, "mime_type": mime_type, "size": media["size_bytes"],
+        "name": media["name"], "url": media["url"], "content": content, "source": source,
+    });
+    if dialect == Dialect::Runner {
+        attachment["ref"] = media["artifact_id"].clone();
+    }
+    attachment
+}
+
+fn kind_of(mime_type: Option<&str>) -> &'static str {
+    match mime_type.and_then(|mime| mime.split('/').next()) {
         Some("image") => "image",
         Some("audio") => "voice",
         _ => "file",
-    };
-    json!({
-        "ref": artifact["artifact_id"], "id": artifact["artifact_id"], "type": kind,
-        "mime_type": mime_type, "size": artifact["size_bytes"], "name": artifact["name"],
-        "source": "artifact",
-    })
+    }
 }
 
 fn media(kind: &str, address: Option<&str>, data: Option<&str>, name: Option<&str>) -> Value {
@@ -165,11 +198,15 @@ mod tests {
     #[test]
     fn an_attachment_has_only_fields_that_the_sdk_takes() {
         let artifact = json!({"artifact_id": "art_1", "name": "a.png", "mime_type": "image/png",
-            "size_bytes": 5, "sha256": "00", "metadata": {"x": 1}});
-        assert_eq!(
-            attachment(&artifact),
-            json!({"ref": "art_1", "id": "art_1", "type": "image", "mime_type": "image/png",
-                "size": 5, "name": "a.png", "source": "artifact"})
-        );
+            "size_bytes": 5, "sha256": "00", "metadata": {"x": 1}, "data_base64": "iVBOR"});
+        let older = json!({"id": "art_1", "type": "image", "mime_type": "image/png", "size": 5,
+            "name": "a.png", "url": null, "content": "data:image/png;base64,iVBOR",
+            "source": "base64"});
+        assert_eq!(attachment(&artifact, Dialect::AgentRunner), older);
+        let mut newer = older;
+        newer["ref"] = "art_1".into();
+        assert_eq!(attachment(&artifact, Dialect::Runner), newer);
+        let large = attachment(&json!({"artifact_id": "art_2"}), Dialect::AgentRunner);
+        assert_eq!((&large["source"], &large["content"]), (&json!("artifact"), &Value::Null));
     }
 }

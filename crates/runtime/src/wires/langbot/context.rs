@@ -37,7 +37,7 @@ pub(crate) struct LangbotContext<'a> {
     state: &'a AgentRunState,
     runtime: AgentRuntimeContext,
     config: &'a Object,
-    adapter: &'a Option<AdapterContext>,
+    adapter: AdapterContext,
     metadata: &'a Object,
     variables: Variables<'a>,
     host: &'static str,
@@ -147,7 +147,7 @@ impl<'a> LangbotContext<'a> {
             state,
             runtime: AgentRuntimeContext { langbot_version, ..runtime.clone() },
             config,
-            adapter,
+            adapter: with_params(adapter.as_ref(), &party.variables(run_context)),
             metadata,
             variables: party.variables(run_context),
             host: "greenroom",
@@ -189,15 +189,40 @@ impl<'a> Access<'a> {
     }
 }
 
-/// An input in the form of a dialect; also for a steering message.
+/// The adapter's data with the variables of the event, which plugins pass on to their services.
+fn with_params(adapter: Option<&AdapterContext>, variables: &Variables<'_>) -> AdapterContext {
+    let mut adapter = adapter.cloned().unwrap_or_default();
+    // Variables have string keys only and no failing serialisers.
+    let variables = serde_json::to_value(variables).expect("variables are JSON");
+    adapter.extra.entry("params").or_insert(variables);
+    adapter
+}
+
+/// An input in the form of a dialect; also for a steering message. As in LangBot, every file is both among the
+/// contents and among the attachments.
 pub(crate) fn input(mut input: Value, dialect: Dialect) -> Value {
-    let mut spell = |key: &str, again: fn(&Value) -> Value| {
-        let attachments = input[key].as_array().map_or(&[][..], Vec::as_slice);
-        input[key] = attachments.iter().map(again).collect();
+    let list = |key: &str| input[key].as_array().cloned().unwrap_or_default();
+    let (mut contents, mut attachments) = (list("contents"), list("attachments"));
+    let has = |list: &[Value], one: &Value| {
+        let id = &one["artifact_id"];
+        !id.is_null() && list.iter().any(|other| other["artifact_id"] == *id)
     };
-    spell("contents", content::to_langbot);
-    if dialect == Dialect::Runner {
-        spell("attachments", content::attachment);
+    let only_attached: Vec<Value> =
+        attachments.iter().filter(|one| !has(&contents, one)).map(content::element).collect();
+    let only_shown = contents.iter().filter(|one| one["type"] != "text" && !has(&attachments, one));
+    let only_shown: Vec<Value> = only_shown.cloned().collect();
+    let has_text = contents.iter().any(|one| one["type"] == "text");
+    if !only_attached.is_empty()
+        && !has_text
+        && let Some(text) = input["text"].as_str().filter(|text| !text.is_empty())
+    {
+        // Contents replace the text where a plugin reads them.
+        contents.insert(0, serde_json::json!({"type": "text", "text": text}));
     }
+    contents.extend(only_attached);
+    attachments.extend(only_shown);
+    input["contents"] = contents.iter().map(content::to_langbot).collect();
+    input["attachments"] =
+        attachments.iter().map(|one| content::attachment(one, dialect)).collect();
     input
 }

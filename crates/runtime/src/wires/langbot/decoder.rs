@@ -113,7 +113,7 @@ impl Decoder {
                 let is_end = code != 0 || frame.chunk_status.as_deref() == Some("end");
                 let of = if is_end { Streamed::None } else { connection.streamed(number) };
                 match of {
-                    Streamed::To(run) => result(run, data, bytes, take),
+                    Streamed::To(run) => result(&run, data, bytes, take),
                     Streamed::Late => {}
                     Streamed::None => take(response(number, code, frame, data)),
                 }
@@ -234,22 +234,27 @@ fn response<'a>(number: i64, code: i64, frame: &Frame<'_>, data: &'a RawValue) -
     Inbound::Response { number, response }
 }
 
-/// One result of a run.
-fn result(run: Arc<Run>, data: &RawValue, bytes: usize, take: Take<'_>) {
-    let Some(mut result) = results::translate(&run.id, data) else { return };
-    let is_start = result.kind == kind::TOOL_CALL_STARTED;
-    if (is_start || result.kind == kind::TOOL_CALL_COMPLETED)
-        && let Some(data) = &result.data
-    {
-        if replies::is_reported(data) {
-            // The reply itself is among the results.
-            return;
+/// One result of a run, which may become several.
+fn result(run: &Arc<Run>, data: &RawValue, bytes: usize, take: Take<'_>) {
+    let results = results::translate(&run.id, data, &mut run.wire.card());
+    let count = results.len();
+    for (index, mut result) in results.into_iter().enumerate() {
+        let is_start = result.kind == kind::TOOL_CALL_STARTED;
+        if (is_start || result.kind == kind::TOOL_CALL_COMPLETED)
+            && let Some(data) = &result.data
+        {
+            if replies::is_reported(data) {
+                // The reply itself is among the results.
+                return;
+            }
+            if let Some(paired) = run.wire.pairing().report(is_start, data) {
+                result.data = Some(paired);
+            }
         }
-        if let Some(paired) = run.wire.pairing().report(is_start, data) {
-            result.data = Some(paired);
-        }
+        let own = result.data.as_ref().map_or(0, |data| data.get().len());
+        let bytes = if index + 1 == count { bytes } else { own };
+        take(Inbound::Result { run: run.clone(), result, bytes });
     }
-    take(Inbound::Result { run, result, bytes });
 }
 
 /// A reply in the form of an action is a message of its run.
@@ -257,6 +262,7 @@ fn reply(run: &Arc<Run>, id: &str, reply: Result<Replied, AgentAPIError>, take: 
     let answer = reply.map(|reply| {
         let (content, answer) = replies::answer(reply);
         if let Some(result) = content.and_then(|content| message(run, content)) {
+            run.wire.card().interrupt();
             let bytes = result.data.as_ref().map_or(0, |data| data.get().len());
             take(Inbound::Result { run: run.clone(), result, bytes });
         }

@@ -37,6 +37,7 @@ pub(crate) fn contents(container: &Value, sdk_version: Option<&str>) -> Result<C
     let mut found =
         Contents { plugin, manifests: Vec::new(), profiles: BTreeMap::new(), warnings: Vec::new() };
     let mut others = BTreeSet::new();
+    let mut unrunnable = Vec::new();
     for component in container["components"].as_array().into_iter().flatten() {
         let manifest = &component["manifest"]["manifest"];
         let kind = manifest["kind"].as_str().unwrap_or_default();
@@ -45,7 +46,19 @@ pub(crate) fn contents(container: &Value, sdk_version: Option<&str>) -> Result<C
             continue;
         };
         let name = manifest["metadata"]["name"].as_str().unwrap_or_default().to_owned();
-        found.manifests.push(runner(manifest, &found.plugin, dialect, sdk_version));
+        if !can_run(dialect, sdk_version) {
+            unrunnable.push(format!(
+                "its SDK cannot run `{name}`, an `AgentRunner`: install one that can, with `runner add --sdk`"
+            ));
+            continue;
+        }
+        let (permissions, unknown) = permissions(&manifest["spec"]);
+        for operation in unknown {
+            let warning = format!("`{name}` asks for `{operation}`, which this host does not know");
+            found.warnings.push(warning);
+        }
+        let about = RunnerAbout { dialect, sdk_version, permissions };
+        found.manifests.push(runner(manifest, &found.plugin, about));
         let mut usages = manifest["spec"]["usages"].as_array().into_iter().flatten();
         let replies = dialect == Dialect::Runner && usages.any(|usage| usage == "event");
         found.profiles.insert(name, RunnerProfile { dialect, replies });
@@ -55,18 +68,31 @@ pub(crate) fn contents(container: &Value, sdk_version: Option<&str>) -> Result<C
         let others = others.join(", ");
         found.warnings.push(format!("components of the kinds {others} are not used by this host"));
     }
+    let first = unrunnable.first().cloned();
+    found.warnings.append(&mut unrunnable);
     match found.manifests.is_empty() {
+        true if first.is_some() => Err(format!("offers no runner: {}", first.unwrap_or_default())),
         true => Err("offers no component of the kind `Runner` or `AgentRunner`".to_owned()),
         false => Ok(found),
     }
 }
 
-fn runner(
-    manifest: &Value,
-    plugin: &PluginIdentity,
+/// Published SDKs are of version 0.6 and later and have one dialect alone.
+fn can_run(dialect: Dialect, sdk_version: Option<&str>) -> bool {
+    let mut numbers =
+        sdk_version.unwrap_or_default().split('.').map(|part| part.parse::<u32>().unwrap_or(0));
+    let version = (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0));
+    dialect == Dialect::Runner || version < (0, 6)
+}
+
+struct RunnerAbout<'a> {
     dialect: Dialect,
-    sdk_version: Option<&str>,
-) -> Value {
+    sdk_version: Option<&'a str>,
+    permissions: Value,
+}
+
+fn runner(manifest: &Value, plugin: &PluginIdentity, about: RunnerAbout<'_>) -> Value {
+    let RunnerAbout { dialect, sdk_version, permissions } = about;
     let (metadata, spec) = (&manifest["metadata"], &manifest["spec"]);
     let name = metadata["name"].as_str().unwrap_or_default();
     let mut about = Map::new();
@@ -83,7 +109,7 @@ fn runner(
         "name": name,
         "label": text_or(&metadata["label"], name),
         "capabilities": object_or_empty(&spec["capabilities"]),
-        "permissions": permissions(spec, dialect),
+        "permissions": permissions,
         "config_schema": form(&spec["config"]),
         "metadata": about,
     });
@@ -98,40 +124,61 @@ fn runner(
     ours
 }
 
-/// Dialect B counts tokens under a name of its own, embeds under `invoke`, and has no permission for the
-/// artifacts that a runner with `multimodal_input` gets.
-fn permissions(spec: &Value, dialect: Dialect) -> Value {
+/// One of LangBot's operations, and ours.
+type Meaning = (&'static str, &'static [&'static str]);
+
+/// The operations that a permission of ours may name, and what LangBot's mean: both dialects count tokens under
+/// a name of its own and embed under `invoke`.
+const OPERATIONS: [(&str, &[Meaning]); 7] = [
+    (
+        "models",
+        &[
+            ("invoke", &["invoke", "embed"]),
+            ("stream", &["stream"]),
+            ("rerank", &["rerank"]),
+            ("embed", &["embed"]),
+            ("count_tokens", &["invoke"]),
+        ],
+    ),
+    ("tools", &[("detail", &["detail"]), ("call", &["call"])]),
+    ("knowledge_bases", &[("list", &["list"]), ("retrieve", &["retrieve"])]),
+    ("history", &[("page", &["page"]), ("search", &["search"])]),
+    ("events", &[("get", &["get"]), ("page", &["page"])]),
+    (
+        "storage",
+        &[("plugin", &["plugin"]), ("workspace", &["workspace"]), ("binding", &["binding"])],
+    ),
+    ("artifacts", &[("metadata", &["metadata"]), ("read", &["read"]), ("create", &["create"])]),
+];
+/// State is no matter of `storage` there: every runner has it that its binding gives it.
+const STATE: [&str; 5] = ["conversation", "actor", "subject", "runner", "binding"];
+
+/// What a component asks for, and the operations that this host does not know.
+fn permissions(spec: &Value) -> (Value, Vec<String>) {
     let mut permissions = object_or_empty(&spec["permissions"]);
-    if dialect == Dialect::AgentRunner {
-        return permissions;
-    }
-    if let Some(models) = permissions["models"].as_array() {
-        let mut operations: Vec<Value> = Vec::new();
-        for operation in models {
-            let means: &[&str] = match operation.as_str() {
-                Some("invoke") => &["invoke", "embed"],
-                Some("count_tokens") => &["invoke"],
-                _ => &[],
-            };
-            let means: Vec<Value> = match means {
-                [] => vec![operation.clone()],
-                means => means.iter().map(|name| (*name).into()).collect(),
-            };
-            operations.extend(means);
+    let mut unknown = Vec::new();
+    for (key, known) in OPERATIONS {
+        let Some(asked) = permissions[key].as_array() else { continue };
+        let mut operations = BTreeSet::new();
+        for operation in asked {
+            let operation = operation.as_str().unwrap_or_default();
+            match known.iter().find(|(theirs, _)| *theirs == operation) {
+                Some((_, ours)) => operations.extend(ours.iter().copied()),
+                None => unknown.push(format!("{key}: {operation}")),
+            }
         }
-        let mut seen = BTreeSet::new();
-        operations.retain(|operation| seen.insert(operation.to_string()));
-        permissions["models"] = operations.into();
+        permissions[key] = operations.into_iter().collect();
     }
     if spec["capabilities"]["multimodal_input"] == true {
         permissions["artifacts"] = json!(["metadata", "read"]);
     }
-    if let Some(permissions) = permissions.as_object_mut()
-        && permissions.get("interactions").is_some_and(|permissions| *permissions == json!([]))
-    {
-        permissions.remove("interactions");
+    permissions["state"] = json!(STATE);
+    if let Some(permissions) = permissions.as_object_mut() {
+        permissions.retain(|key, value| {
+            !value.is_null() && (key != "interactions" || *value != json!([]))
+        });
     }
-    permissions
+    (permissions, unknown)
 }
 
 /// Form items with the label that ours must have.
@@ -183,6 +230,7 @@ fn object_or_empty(value: &Value) -> Value {
 mod tests {
     use super::*;
     use greenroom_protocol::AgentRunnerManifest;
+    use greenroom_protocol::manifest::ModelPermission;
 
     fn container(components: Value) -> Value {
         json!({"manifest": {"owner": "builtin", "rel_path": "manifest.yaml", "manifest": {
@@ -197,7 +245,8 @@ mod tests {
     }
 
     fn manifest(kind: &str, spec: Value) -> AgentRunnerManifest {
-        let found = contents(&container(json!([component(kind, spec)])), Some("0.7.18")).unwrap();
+        let sdk = if kind == "Runner" { "0.7.18" } else { "0.5.3" };
+        let found = contents(&container(json!([component(kind, spec)])), Some(sdk)).unwrap();
         serde_json::from_value(found.manifests[0].clone()).unwrap()
     }
 
@@ -213,7 +262,7 @@ mod tests {
         assert_eq!(ours["label"], json!({"en_US": "Bot"}));
         assert_eq!(ours["protocol_version"], "1");
         assert_eq!(ours["capabilities"]["streaming"], true);
-        assert_eq!(ours["permissions"]["models"], json!(["invoke", "embed", "stream"]));
+        assert_eq!(ours["permissions"]["models"], json!(["embed", "invoke", "stream"]));
         assert_eq!(ours["permissions"]["artifacts"], json!(["metadata", "read"]));
         assert_eq!(ours["config_schema"][0]["label"], "tone");
         assert_eq!(ours["config_schema"][0]["options"], json!([{"name": "calm", "label": "calm"}]));
@@ -226,11 +275,34 @@ mod tests {
     #[test]
     fn a_runner_of_dialect_a_keeps_what_it_asks_for() {
         let spec = json!({"protocol_version": "1", "context": {"supports_history_pull": true},
-            "permissions": {"models": ["invoke"], "artifacts": ["read"]}});
+            "permissions": {"models": ["invoke", "count_tokens"], "artifacts": ["read"]}});
         let ours = manifest("AgentRunner", spec);
-        assert_eq!(ours.permissions.models.len(), 1);
+        assert_eq!(ours.permissions.models, [ModelPermission::Embed, ModelPermission::Invoke]);
         assert_eq!(ours.permissions.artifacts.len(), 1);
         assert_eq!(ours.metadata["dialect"], "AgentRunner");
+    }
+
+    #[test]
+    fn an_unknown_operation_is_left_out_and_told_instead_of_taking_the_runner_away() {
+        for kind in ["Runner", "AgentRunner"] {
+            let spec = json!({"usages": ["agent"], "permissions": {"models": ["invoke", "dream"]}});
+            let found = contents(&container(json!([component(kind, spec)])), None).unwrap();
+            let ours: AgentRunnerManifest =
+                serde_json::from_value(found.manifests[0].clone()).unwrap();
+            assert_eq!(ours.permissions.models.len(), 2);
+            let warning = "`main` asks for `models: dream`, which this host does not know";
+            assert_eq!(found.warnings, [warning]);
+        }
+    }
+
+    #[test]
+    fn a_component_that_its_sdk_cannot_run_is_no_runner() {
+        let older = component("AgentRunner", json!({}));
+        let error = contents(&container(json!([older.clone()])), Some("0.7.18")).unwrap_err();
+        assert!(error.starts_with("offers no runner: its SDK cannot run `main`"), "{error}");
+        let both = json!([older, component("Runner", json!({"usages": ["agent"]}))]);
+        let found = contents(&container(both), Some("0.7.18")).unwrap();
+        assert_eq!((found.manifests.len(), found.warnings.len()), (1, 1));
     }
 
     #[test]

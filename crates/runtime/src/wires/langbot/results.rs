@@ -3,7 +3,8 @@
 //! Invariant: a result belongs to the run whose request it answers, whatever id it contains; a malformed one
 //! gets a type that the host refuses and records.
 
-use super::content::{message_content, text_of};
+use super::card::{Card, Chunk, Step};
+use super::content::message_content;
 use super::messages::usage_from_langbot;
 use greenroom_protocol::RawResult;
 use greenroom_protocol::error::run_code;
@@ -36,34 +37,53 @@ struct LangbotResult<'a> {
     timestamp: Option<i64>,
 }
 
-/// The result of this run, if it says anything.
-pub(crate) fn translate(run_id: &str, data: &RawValue) -> Option<RawResult> {
+/// The results of this run that say the same to our readers.
+pub(crate) fn translate(run_id: &str, data: &RawValue, card: &mut Card) -> Vec<RawResult> {
     let Ok(item) = serde_json::from_str::<LangbotResult<'_>>(data.get()) else {
-        return Some(refused(run_id, MALFORMED));
+        return vec![refused(run_id, MALFORMED)];
     };
     if item.run_id.as_deref().is_some_and(|named| named != run_id) {
-        return Some(refused(run_id, FOREIGN));
+        return vec![refused(run_id, FOREIGN)];
     }
-    let Some(result_kind) = item.kind else { return Some(refused(run_id, MALFORMED)) };
-    let data = match result_kind.as_ref() {
-        kind::MESSAGE_DELTA => match delta(item.data) {
-            Delta::Text(data) => Some(data),
-            Delta::Nothing => return None,
-            Delta::Malformed => item.data.map(ToOwned::to_owned),
-        },
-        kind::MESSAGE_COMPLETED | kind::RUN_COMPLETED => item.data.map(with_message),
-        kind::RUN_FAILED => item.data.map(failure),
-        _ => item.data.map(ToOwned::to_owned),
+    let Some(result_kind) = item.kind.as_deref() else { return vec![refused(run_id, MALFORMED)] };
+    let sequence = item.sequence.filter(|sequence| *sequence >= 0);
+    let same = || Parts { steps: Vec::new(), rest: Some(item.data.map(ToOwned::to_owned)) };
+    let parts = match result_kind {
+        _ if card.is_repeated(sequence) => same(),
+        kind::MESSAGE_DELTA => delta(item.data, card).unwrap_or_else(same),
+        kind::MESSAGE_COMPLETED => completed(item.data, card).unwrap_or_else(same),
+        kind::RUN_COMPLETED => ended(item.data, card).unwrap_or_else(same),
+        kind::RUN_FAILED => Parts { steps: card.end(), rest: Some(item.data.map(failure)) },
+        _ => same(),
     };
-    let usage = item.usage.as_ref().and_then(usage_from_langbot);
-    Some(RawResult {
+    let result = |kind: &str, data| RawResult {
         run_id: run_id.to_owned(),
-        kind: result_kind.into_owned(),
+        kind: kind.to_owned(),
         data,
-        sequence: item.sequence.filter(|sequence| *sequence >= 0),
+        sequence: None,
         timestamp: item.timestamp,
-        usage: usage.and_then(|usage| to_raw_value(&usage).ok()),
-    })
+        usage: None,
+    };
+    let step = |step: &Step| match step {
+        Step::Delta(data) => result(kind::MESSAGE_DELTA, to_raw_value(data).ok()),
+        Step::Completed(data) => result(kind::MESSAGE_COMPLETED, to_raw_value(data).ok()),
+    };
+    let mut results: Vec<RawResult> = parts.steps.iter().map(step).collect();
+    results.extend(parts.rest.map(|data| result(result_kind, data)));
+    // One number for one result of the runner: the last has it, as it has what was counted.
+    if let Some(last) = results.last_mut() {
+        last.sequence = sequence;
+        let usage = item.usage.as_ref().and_then(usage_from_langbot);
+        last.usage = usage.and_then(|usage| to_raw_value(&usage).ok());
+    }
+    results
+}
+
+/// One result of a runner, taken apart.
+struct Parts {
+    steps: Vec<Step>,
+    /// The data of the result itself, if it is still to be sent.
+    rest: Option<Option<Box<RawValue>>>,
 }
 
 fn refused(run_id: &str, why: &str) -> RawResult {
@@ -77,61 +97,51 @@ fn refused(run_id: &str, why: &str) -> RawResult {
     }
 }
 
-enum Delta {
-    Text(Box<RawValue>),
-    /// A chunk without text, such as the end of a stream.
-    Nothing,
-    Malformed,
-}
-
-/// A chunk of text, without what the host would have to keep with it.
-fn delta(data: Option<&RawValue>) -> Delta {
+/// A chunk; nothing if it is malformed.
+fn delta(data: Option<&RawValue>, card: &mut Card) -> Option<Parts> {
     #[derive(Deserialize)]
     struct Data<'a> {
         #[serde(borrow)]
         chunk: Chunk<'a>,
     }
-    #[derive(Deserialize)]
-    struct Chunk<'a> {
-        #[serde(default, borrow)]
-        role: Option<Cow<'a, str>>,
-        #[serde(default)]
-        content: Value,
-        #[serde(default, borrow)]
-        resp_message_id: Option<Cow<'a, str>>,
-    }
-    let read = data.and_then(|data| serde_json::from_str::<Data<'_>>(data.get()).ok());
-    let Some(Data { chunk }) = read else { return Delta::Malformed };
-    let text = match &chunk.content {
-        Value::Null => return Delta::Nothing,
-        content => text_of(content),
+    let data: Data<'_> = serde_json::from_str(data?.get()).ok()?;
+    Some(Parts { steps: card.chunk(&data.chunk)?, rest: None })
+}
+
+/// A complete message; nothing if it is malformed.
+fn completed(data: Option<&RawValue>, card: &mut Card) -> Option<Parts> {
+    let (message, _, files) = message_in(data)?;
+    Some(Parts { steps: card.message(&message, files), rest: None })
+}
+
+/// The end of a run, perhaps with its message.
+fn ended(data: Option<&RawValue>, card: &mut Card) -> Option<Parts> {
+    let Some((message, mut rest, files)) = message_in(data) else {
+        return Some(Parts { steps: card.end(), rest: Some(data.map(ToOwned::to_owned)) });
     };
-    let Some(text) = text else { return Delta::Malformed };
-    if text.is_empty() {
-        return Delta::Nothing;
+    let mut steps = Vec::new();
+    if card.is_untouched() {
+        rest.insert("message".to_owned(), message_of(&message, files));
+    } else if !card.has_completed(&message) {
+        steps = card.message(&message, files);
+        steps.extend(card.end());
     }
-    let mut ours = json!({"role": role(chunk.role.as_deref()), "content": text});
-    if let Some(id) = chunk.resp_message_id {
-        ours["message_id"] = id.into();
-    }
-    to_raw_value(&json!({"chunk": ours})).map_or(Delta::Malformed, Delta::Text)
+    Some(Parts { steps, rest: Some(to_raw_value(&rest).ok()) })
 }
 
-/// The data with its `message`, if it has one, in our form.
-fn with_message(data: &RawValue) -> Box<RawValue> {
-    let rewritten =
-        serde_json::from_str::<Map<String, Value>>(data.get()).ok().and_then(|mut data| {
-            let files = data.remove("file_ids").filter(|files| *files != json!([]));
-            if let Some(Value::Object(message)) = data.get("message") {
-                let message = message_of(message, files);
-                data.insert("message".to_owned(), message);
-            }
-            to_raw_value(&data).ok()
-        });
-    rewritten.unwrap_or_else(|| data.to_owned())
+type MessageIn = (Map<String, Value>, Map<String, Value>, Option<Value>);
+
+/// The message of a result, the rest of its data, and its files.
+fn message_in(data: Option<&RawValue>) -> Option<MessageIn> {
+    let mut data: Map<String, Value> = serde_json::from_str(data?.get()).ok()?;
+    let Some(Value::Object(message)) = data.remove("message") else { return None };
+    let content = message.get("content").unwrap_or(&Value::Null);
+    let is_content = matches!(content, Value::Null | Value::String(_) | Value::Array(_));
+    let files = data.remove("file_ids").filter(|files| *files != json!([]));
+    is_content.then_some((message, data, files))
 }
 
-fn message_of(message: &Map<String, Value>, files: Option<Value>) -> Value {
+pub(super) fn message_of(message: &Map<String, Value>, files: Option<Value>) -> Value {
     let content = message_content(message.get("content").unwrap_or(&Value::Null));
     let content = if content.is_null() { "".into() } else { content };
     let mut ours =
@@ -164,7 +174,7 @@ fn failure(data: &RawValue) -> Box<RawValue> {
 }
 
 /// LangBot's own roles (`plugin`, `command`) count as the assistant.
-fn role(role: Option<&str>) -> &str {
+pub(super) fn role(role: Option<&str>) -> &str {
     role.filter(|role| ROLES.contains(role)).unwrap_or("assistant")
 }
 
@@ -174,7 +184,9 @@ mod tests {
 
     fn translated(result: &Value) -> Option<Value> {
         let raw = to_raw_value(result).unwrap();
-        translate("r1", &raw).map(|result| serde_json::to_value(result).unwrap())
+        let mut results = translate("r1", &raw, &mut Card::default());
+        assert!(results.len() <= 1);
+        results.pop().map(|result| serde_json::to_value(result).unwrap())
     }
 
     #[test]

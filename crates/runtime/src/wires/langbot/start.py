@@ -173,22 +173,54 @@ def check_descriptions():
             sys.exit(f"{path} cannot be read: {' '.join(str(error).split())}")
 
 
-try:
-    from langbot_plugin.api.definition.components.runner.runner import Runner
+def guard_agent_runs(kind):
+    """The older SDK calls `run` itself: each instance gets a guarded one when it is bound."""
+    bind = kind.bind_runtime
+
+    def guarded_bind(self, *given, **named):
+        if "run" not in vars(self):
+            run = self.run
+
+            def marked(ctx):
+                RUN.set(getattr(ctx, "run_id", "") or "unknown")
+                return run(ctx)
+
+            self.run = guarded(marked)
+        return bind(self, *given, **named)
+
+    kind.bind_runtime = guarded_bind
+
+
+def guard_components():
+    """The runners of the SDK's dialect."""
+    try:
+        from langbot_plugin.api.definition.components.runner.runner import Runner
+    except ImportError:
+        from langbot_plugin.api.definition.components.agent_runner.runner import AgentRunner
+
+        guard_agent_runs(AgentRunner)
+    else:
+        guard_runs(Runner)
+
+
+def guard_wire():
     from langbot_plugin.runtime.io import handler
     from langbot_plugin.runtime.io.connections import stdio
     from langbot_plugin.runtime.io.controllers.stdio import server
 
-    guard_runs(Runner)
     guard_the_loop(asyncio.Handle)
     guard_actions(handler.Handler)
     if server.sys is sys:
         keep_the_wire(server)
     spare_threads(handler)
     spare_threads(stdio)
-    check_descriptions()
-except (ImportError, AttributeError) as error:
-    # An unknown SDK runs unchanged.
-    logging.getLogger("greenroom").warning("this SDK runs unchanged: %s", error)
+
+
+for guard in (guard_components, guard_wire, check_descriptions):
+    try:
+        guard()
+    except (ImportError, AttributeError) as error:
+        # An unknown SDK runs without this guard.
+        logging.getLogger("greenroom").warning("this SDK runs without %s: %s", guard.__name__, error)
 
 runpy.run_module("langbot_plugin.cli", run_name="__main__", alter_sys=True)

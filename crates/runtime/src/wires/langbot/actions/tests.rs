@@ -181,3 +181,17 @@ fn a_key_that_is_not_there_is_not_found() {
     let missing = answered("get_plugin_storage", json!({}), json!({"data_base64": null}));
     assert_eq!(missing.unwrap_err().code, ErrorCode::NotFound);
 }
+
+#[test]
+fn a_reasoning_level_is_an_option_of_the_model() {
+    let level = |level: Value| {
+        asks("invoke_llm", json!({"llm_model_uuid": "m", "messages": [], "reasoning_level": level}))
+            .1["extra_args"]
+            .clone()
+    };
+    assert_eq!(level("low".into()), json!({"reasoning": "low"}));
+    assert_eq!(level("disabled".into()), json!({"reasoning": "none"}));
+    assert_eq!(level("max".into()), json!({"reasoning": "high"}));
+    assert_eq!(level("provider_default".into()), Value::Null);
+    assert_eq!(level(Value::Null), Value::Null);
+}

@@ -83,7 +83,8 @@ fn attachments_are_spelled_for_each_dialect() {
     let agent = rendered(&changes, Dialect::AgentRunner);
     assert_eq!(
         agent["input"]["attachments"],
-        json!([{"artifact_id": "a1", "mime_type": "image/png", "size_bytes": 3}])
+        json!([{"id": "a1", "type": "image", "mime_type": "image/png", "size": 3, "name": null,
+            "url": null, "content": null, "source": "artifact"}])
     );
 }
 
