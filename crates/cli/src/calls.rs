@@ -128,7 +128,7 @@ mod tests {
         assert_eq!(arguments("files.read", &json!({})), "");
         let long = arguments("files.read", &json!({"text": "日程".repeat(100)}));
         assert_eq!((columns_of(&long), long.ends_with('…')), (80, true));
-        assert_eq!(short("a\u{1b}[2J\nb", 10), "a[2J b");
+        assert_eq!(short("a\u{1b}[2J\nb", 10), "a<U+001B>…");
     }
 
     #[test]

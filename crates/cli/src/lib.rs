@@ -20,6 +20,7 @@ mod secrets;
 mod sign_in;
 pub mod times;
 mod timezone;
+mod visible;
 mod warnings;
 mod watch;
 mod wiring;

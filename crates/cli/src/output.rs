@@ -2,12 +2,14 @@
 //!
 //! Invariant: the only module that writes to either; standard output carries data only.
 
+use crate::visible;
 pub use greenroom_config::{columns_of, is_wide};
 use serde::Serialize;
 use std::io::{self, IsTerminal, Write};
 
-/// Data, for people or for programs.
+/// Data, for people or for programs. Whatever it contains, no control character reaches the terminal.
 pub fn print(text: &str) -> io::Result<()> {
+    let text = plain(text);
     let mut out = io::stdout().lock();
     out.write_all(text.as_bytes())?;
     out.flush()
@@ -15,12 +17,17 @@ pub fn print(text: &str) -> io::Result<()> {
 
 /// One JSON value on one line.
 pub fn print_json(value: &impl Serialize) -> io::Result<()> {
-    print(&format!("{}\n", serde_json::to_string(value)?))
+    print(&format!("{}\n", visible::json(&serde_json::to_string(value)?)))
+}
+
+/// A JSON value over several lines.
+pub fn print_pretty(value: &impl Serialize) -> io::Result<()> {
+    print(&format!("{}\n", visible::json(&serde_json::to_string_pretty(value)?)))
 }
 
 /// Anything but data; a closed standard error is ignored.
 pub fn note(text: &str) {
-    let _ = writeln!(io::stderr().lock(), "{text}");
+    let _ = writeln!(io::stderr().lock(), "{}", plain(text));
 }
 
 /// Whether standard error is a terminal.
@@ -41,7 +48,7 @@ pub fn table(rows: &[Vec<String>]) -> String {
     let width = |column: usize| {
         rows.iter()
             .filter_map(|row| row.get(column))
-            .map(|cell| columns_of(cell))
+            .map(|cell| columns_of(&one_line(cell)))
             .max()
             .unwrap_or(0)
     };
@@ -60,13 +67,14 @@ pub fn table(rows: &[Vec<String>]) -> String {
     text
 }
 
-/// Untrusted text without terminal control characters; line breaks and tabs stay.
+/// Untrusted text in which what cannot be seen is shown: terminal controls, direction marks, zero-width characters.
+/// Line breaks and tabs stay.
 pub fn plain(text: &str) -> String {
-    text.chars().filter(|c| !c.is_control() || matches!(c, '\n' | '\t')).collect()
+    visible::text(&text.replace("\r\n", "\n"), &['\n', '\t'])
 }
 
 fn one_line(text: &str) -> String {
-    text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
+    visible::text(&text.replace(['\n', '\t'], " "), &[])
 }
 
 /// A size in the unit that fits it, e.g. `12.3 KiB`.

@@ -213,13 +213,17 @@ impl Shown {
     fn next(&mut self, payload: &Payload) -> String {
         let text = match payload {
             Payload::MessageDelta(delta) => {
-                let text = plain(&delta.chunk.content);
-                self.text.push_str(&text);
-                text
+                let text = &delta.chunk.content;
+                if delta.chunk.replace {
+                    self.replace(text)
+                } else {
+                    self.text.push_str(text);
+                    text.clone()
+                }
             }
             Payload::MessageCompleted(completed) => self.complete(&completed.message.content),
             Payload::RunCompleted(completed) => match &completed.message {
-                Some(message) if self.complete != Some(plain(&message.content.text())) => {
+                Some(message) if self.complete != Some(message.content.text()) => {
                     self.complete(&message.content)
                 }
                 _ => String::new(),
@@ -233,12 +237,12 @@ impl Shown {
         if let Some(last) = text.chars().last() {
             self.is_open = last != '\n';
         }
-        text
+        plain(&text)
     }
 
     /// The rest of a message, which may or may not include the text before the last tool call.
     fn complete(&mut self, content: &MessageContent) -> String {
-        let whole = plain(&content.text());
+        let whole = content.text();
         let (before, text) = (std::mem::take(&mut self.before), std::mem::take(&mut self.text));
         let all = format!("{before}{text}");
         let rest_after = |shown: &str| match shown.trim() == whole.trim() {
@@ -257,6 +261,13 @@ impl Shown {
         };
         self.complete = Some(whole);
         shown
+    }
+
+    /// A text in place of the one shown, which a terminal cannot take back: it is printed below.
+    fn replace(&mut self, text: &str) -> String {
+        let line = self.break_off();
+        self.text = text.to_owned();
+        format!("{line}{text}")
     }
 
     /// Ends an unfinished line within a message.
@@ -334,7 +345,7 @@ mod tests {
     #[test]
     fn deltas_alone_end_with_a_line_break_and_cannot_steer_the_terminal() {
         let bell = ("message.delta", r#"{"chunk":{"role":"assistant","content":"\u001b[31m!"}}"#);
-        assert_eq!(shown(&[HEL, LO, bell]), "hello[31m!\n");
+        assert_eq!(shown(&[HEL, LO, bell]), "hello<U+001B>[31m!\n");
     }
 
     const CALL: (&str, &str) = (

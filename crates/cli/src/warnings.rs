@@ -22,6 +22,9 @@ use std::path::{Path, PathBuf};
 const BUILT_IN_RUNNERS: [&str; 2] =
     ["plugin:greenroom/echo/default", "plugin:greenroom/local-agent/default"];
 
+/// Part of the warning about a missing `network`.
+pub(crate) const NETWORK_ADVICE: &str = "without `network` it reaches every address";
+
 /// Shorter tokens can be guessed.
 const TOKEN_CHARS_MIN: usize = 16;
 
@@ -52,6 +55,7 @@ pub(crate) fn all(loaded: &Loaded) -> Vec<Warning> {
         .chain(agents(config));
     let all = all.chain(left_out).chain(failing::models(config)).chain(failing::agents(config));
     let all = all.chain(surfaces(config)).chain(tokens(config)).chain(store(config));
+    let all = all.chain(networks(config));
     let warning = |(key, message): (Vec<&str>, String)| {
         let of_parent = || loaded.line_of(&key[..key.len() - 1]);
         Warning { line: loaded.line_of(&key).or_else(of_parent), message }
@@ -99,13 +103,52 @@ fn runners(config: &Config) -> Problems<'_> {
     problems
 }
 
+/// Runners without a `network` key, all in one.
+fn networks(config: &Config) -> Problems<'_> {
+    let is_open = |runner: &Runner| match &runner.launch {
+        Launch::Process(process) => process.network.is_none(),
+        Launch::Connect { .. } => false,
+    };
+    let open = config.runners.iter().filter(|(_, runner)| is_open(runner));
+    let names: Vec<&str> = open.map(|(name, _)| name.as_str()).collect();
+    let Some(first) = names.first() else { return Vec::new() };
+    let shown: Vec<String> = names.iter().map(|name| format!("`{name}`")).collect();
+    let message = format!(
+        "runner {}: {NETWORK_ADVICE}; a later version will change this to \
+         `false`, so add `network = false` (only the host), a list such as \
+         `network = [\"api.example.com:443\"]`, or `network = true`",
+        shown.join(", ")
+    );
+    vec![(vec!["runners", first, "network"], message)]
+}
+
+/// What every started process may reach, as `check` shows it.
+pub(crate) fn reaches(config: &Config) -> Vec<(String, String)> {
+    let runners = config.runners.iter().filter_map(|(name, runner)| match &runner.launch {
+        Launch::Process(process) => {
+            Some((format!("runner `{name}`"), process.network_access().to_string()))
+        }
+        Launch::Connect { .. } => None,
+    });
+    let servers = config.tools.iter().filter_map(|(name, source)| {
+        let ToolSource::Mcp(server) = source else { return None };
+        let McpReach::Command(process) = &server.reach else { return None };
+        // It has no business with the host.
+        let shown = process.network_access().to_string();
+        let shown =
+            shown.replace("only the host and ", "only ").replace("only the host", "nothing");
+        Some((format!("tools `{name}`"), shown))
+    });
+    runners.chain(servers).collect()
+}
+
 /// MCP servers and modules with missing programs, folders or paths.
 fn tools(config: &Config) -> Problems<'_> {
     let mut problems = Vec::new();
     for (name, source) in &config.tools {
         match source {
             ToolSource::Mcp(server) => {
-                let McpReach::Command { process, .. } = &server.reach else { continue };
+                let McpReach::Command(process) = &server.reach else { continue };
                 let folder = (!process.dir.is_dir())
                     .then(|| format!("folder `{}` does not exist", process.dir.display()));
                 let key = if folder.is_some() { "dir" } else { "command" };

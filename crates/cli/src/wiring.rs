@@ -14,11 +14,14 @@ use greenroom_host::settings::{Agent, Settings};
 use greenroom_models::presets;
 use greenroom_objects::{Backend, BucketSettings};
 use greenroom_protocol::RunnerId;
-use greenroom_runtime::{Cleaner, RunnerSpec, Wire};
-use greenroom_server::{Access, Actors, RequestPolicy, Role, ServerOptions, Token, hash_token};
+use greenroom_runtime::{Cleaner, Network, RunnerSpec, Sandbox, UserIds, Wire, Without};
+use greenroom_server::{
+    Access, Actors, Conversations, Names, RequestPolicy, Role, ServerOptions, Token, hash_token,
+};
 use greenroom_store::{Location, Options, Sync};
 use greenroom_surfaces::{Surface, TextMax, Webhook, action};
 use greenroom_tools::project_cli::{self, MethodSpec};
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
@@ -109,6 +112,7 @@ fn bound(name: &str, agent: &config::Agent, limits: &config::Limits) -> Agent {
         scope: agent.scope.clone(),
         filters: agent.filters.clone(),
         queue: agent.queue,
+        replaces: agent.replaces,
         deadline: agent.deadline.unwrap_or(limits.run_deadline),
         on_interrupt: agent.on_interrupt,
         delivery: agent.delivery.clone(),
@@ -149,11 +153,17 @@ pub(crate) fn surface(surface: &config::Surface) -> Surface {
 }
 
 /// The configured and the built-in runners.
-pub(crate) fn runners(config: &Config, program: &str, data: &Path) -> Vec<RunnerSpec> {
+pub(crate) fn runners(
+    config: &Config,
+    program: &str,
+    data: &Path,
+    address: SocketAddr,
+) -> Vec<RunnerSpec> {
+    let host = resources::reachable(address);
     let secrets = secret_files(config);
     let hidden: Vec<PathBuf> = secrets.iter().cloned().chain(store_files(config, data)).collect();
     let spec = |(name, runner): (&String, &config::Runner)| {
-        let mut spec = runner_spec(name, runner);
+        let mut spec = runner_spec(name, runner, host);
         // A file that replaced a hidden one is not hidden from processes that are already running.
         let open = |file: &&PathBuf| {
             file.starts_with(&spec.dir) || spec.paths.iter().any(|path| file.starts_with(path))
@@ -169,12 +179,14 @@ pub(crate) fn runners(config: &Config, program: &str, data: &Path) -> Vec<Runner
         command: [program, "runner-process", runner].map(str::to_owned).to_vec(),
         dir: data.join("runners").join(runner),
         plugin: Some(format!("greenroom/{runner}")),
+        // They reach everything through the host.
+        network: Network::Off,
         ..RunnerSpec::default()
     }));
     specs
 }
 
-fn runner_spec(name: &str, runner: &config::Runner) -> RunnerSpec {
+fn runner_spec(name: &str, runner: &config::Runner, host: SocketAddr) -> RunnerSpec {
     let plain = RunnerSpec {
         name: name.to_owned(),
         plugin: runner.plugin.clone(),
@@ -192,12 +204,16 @@ fn runner_spec(name: &str, runner: &config::Runner) -> RunnerSpec {
         dir: process.dir.clone(),
         owns_dir: process.owns_dir,
         env: env.collect(),
-        sandbox: process.sandbox == config::Sandbox::On,
+        sandbox: sandbox(process.sandbox),
         paths: process.paths.clone(),
         absent_paths: resources::absent(&process.paths),
         hidden: vec![process.configuration.clone()],
         processes: u32::try_from(process.processes).unwrap_or(u32::MAX),
+        threads: process.threads,
         memory_mb: process.memory_mb,
+        disk_mb: process.disk_mb,
+        files: process.files,
+        network: Network::of(&process.network_access(), Some(host)),
         changed_at: match runner.wire {
             config::Wire::Native => changed_at(process),
             config::Wire::Langbot => changed_at(process).max(plugins()),
@@ -235,7 +251,7 @@ fn store_files(config: &Config, data: &Path) -> Vec<PathBuf> {
     let mut files = vec![data.to_owned()];
     if let Some(StoreUrl::Sqlite(path)) = &config.store.url {
         let beside = |suffix| PathBuf::from(format!("{}{suffix}", path.display()));
-        files.extend(["", "-wal", "-shm"].map(beside));
+        files.extend(["", "-wal", "-shm", "-mark", "-sums"].map(beside));
     }
     if let Artifacts::Folder(path) = &config.artifacts {
         files.push(path.clone());
@@ -262,7 +278,36 @@ pub(crate) fn runtime(config: &Config, program: &str, data: &Path) -> greenroom_
         host_version: env!("CARGO_PKG_VERSION").to_owned(),
         cleaner: Cleaner::default(),
         limits: config.limits.clone().into(),
+        users: UserIds::default(),
+        without: without(),
     }
+}
+
+/// The conversations that the entries of other tokens name.
+fn reserved(config: &Config, name: &str) -> Names {
+    let others = config.tokens.iter().filter(|(other, _)| *other != name);
+    let named = others.flat_map(|(_, token)| match &token.role {
+        config::Role::Sender { conversations, .. } => conversations.named.clone(),
+        config::Role::Admin | config::Role::Reader => Vec::new(),
+    });
+    Names(named.collect())
+}
+
+pub(crate) fn sandbox(configured: config::Sandbox) -> Sandbox {
+    match configured {
+        config::Sandbox::On => Sandbox::On,
+        config::Sandbox::Off => Sandbox::Off,
+        config::Sandbox::Required => Sandbox::Required,
+    }
+}
+
+/// Parts of the kernel that a test wants to be missing.
+fn without() -> Without {
+    #[cfg(feature = "faults")]
+    if let Some(parts) = config::env::get(config::env::WITHOUT) {
+        return Without::parse(&parts);
+    }
+    Without::default()
 }
 
 /// The tokens that may call the host: that of the data folder and those of the configuration.
@@ -274,21 +319,26 @@ pub(crate) fn access(config: &Config, admin_token: &str) -> Access {
         name: "admin".to_owned(),
         answers: answers(&Answerer::Admin),
     };
-    let role = |role: &config::Role| match role {
+    let role = |name: &str, role: &config::Role| match role {
         config::Role::Admin => Role::Admin,
         config::Role::Reader => Role::Reader,
-        config::Role::Sender { agents, actors } => Role::Sender {
+        config::Role::Sender { agents, actors, conversations } => Role::Sender {
             agents: agents.as_ref().map(|agents| agents.as_slice().into()),
             actors: match actors {
                 config::Actors::Own => Actors::Own,
                 config::Actors::One(actor) => Actors::One(actor.as_str().into()),
                 config::Actors::Any => Actors::Any,
             },
+            conversations: Conversations {
+                limited: conversations.limited,
+                named: Names(conversations.named.clone()),
+                reserved: reserved(config, name),
+            },
         },
     };
     let tokens = config.tokens.iter().map(|(name, token)| Token {
         hash: hash_token(token.token.expose()),
-        role: role(&token.role),
+        role: role(name, &token.role),
         name: format!("token:{name}"),
         answers: answers(&Answerer::Token(name.clone()))
             || (token.role == config::Role::Admin && answers(&Answerer::Admin)),

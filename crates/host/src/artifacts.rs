@@ -5,7 +5,7 @@
 
 mod access;
 mod collect;
-mod ingest;
+pub(crate) mod ingest;
 mod pins;
 mod spill;
 mod upload;

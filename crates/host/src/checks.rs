@@ -40,7 +40,14 @@ impl Host {
             ok: false,
             message,
         });
-        let checks = std::iter::once(database).chain(models).chain(surfaces).chain(refused);
+        let pages = self.store().last_check().map(|message| Check {
+            kind: "database",
+            name: "pages".to_owned(),
+            ok: true,
+            message,
+        });
+        let checks =
+            std::iter::once(database).chain(pages).chain(models).chain(surfaces).chain(refused);
         checks.map(|check| self.clean(check)).collect()
     }
 

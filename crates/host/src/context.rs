@@ -28,6 +28,9 @@ use std::time::Duration;
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Envelope {
     pub trigger: TriggerSource,
+    /// The limited token that sent it: its run reaches no other conversation.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub limited_to: Option<String>,
     /// The artifact with the event's `data`, if that was too large to store inline.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub raw_ref: Option<RawEventRef>,

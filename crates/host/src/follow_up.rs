@@ -56,7 +56,8 @@ impl FollowUp {
             Accepted::Repeated { .. }
             | Accepted::SteeredBefore { .. }
             | Accepted::Conflict
-            | Accepted::LaneFull => return Vec::new(),
+            | Accepted::LaneFull
+            | Accepted::ForeignConversation => return Vec::new(),
         };
         let mut follow_ups = vec![FollowUp::Index];
         if let Some(run) = run {

@@ -3,6 +3,7 @@
 //! Invariant: a committed event is followed up even if its sender disconnects.
 
 mod bound;
+mod placed;
 
 pub(crate) use bound::surface;
 
@@ -18,6 +19,8 @@ use crate::settings::{Agent, Settings};
 use bound::{bind, ids, is_replay, warnings};
 use greenroom_protocol::{ActorContext, AdapterContext, EventAnswer, NewEvent, TriggerSource};
 use greenroom_store::commands::{AcceptEvent, Accepted, NewRun};
+use greenroom_store::reads::conversations::{Names, Own};
+use greenroom_store::reads::events::EventKey;
 use greenroom_store::types::{NewItem, RunRow};
 use greenroom_store::{StoreError, reads};
 use serde_json::json;
@@ -26,8 +29,19 @@ use sha2::{Digest, Sha256};
 use std::sync::Arc;
 use tokio::task::JoinError;
 
+/// How often the conversation of a limited sender's event is looked up, at most.
+const PLACINGS_MAX: usize = 3;
+
 /// The source of the events that the host itself adds to the log.
 const HOST_SOURCE: &str = "host";
+
+/// A limited sender's conversations (decision 020).
+#[derive(Debug, Clone)]
+pub struct SenderLimit {
+    pub own: Arc<Own>,
+    /// Ids that it does not begin, because the configuration names them for others.
+    pub reserved: Names,
+}
 
 /// Who sends an event, and through which API.
 #[derive(Debug, Clone)]
@@ -39,6 +53,8 @@ pub struct Sender {
     pub actor: Option<Arc<str>>,
     /// The agents it may send to; none means all.
     pub agents: Option<Arc<[String]>>,
+    /// The conversations it is limited to; none means that it may join any.
+    pub limit: Option<SenderLimit>,
     /// Protocol-specific context, passed to the runner; no decision depends on it.
     pub adapter: Option<AdapterContext>,
 }
@@ -75,6 +91,8 @@ pub enum Refusal {
     OtherActor(String),
     #[error("several agents match this event equally ({}): make one of them narrower", .0.join(", "))]
     Tie(Vec<String>),
+    #[error("there is no such conversation")]
+    ForeignConversation,
     #[error("too many runs are waiting, try again later")]
     Busy,
     #[error("the event of this run is no longer stored")]
@@ -95,10 +113,28 @@ impl Host {
         if self.shared.tasks.stopping().is_cancelled() {
             return Err(Refusal::Stopping);
         }
+        if sender.limit.is_some() {
+            for _ in 1..PLACINGS_MAX {
+                match self.place_and_accept(sender, event.clone()).await {
+                    // Another sender began the conversation in the meantime.
+                    Err(Refusal::ForeignConversation) => {}
+                    answered => return answered,
+                }
+            }
+        }
+        self.place_and_accept(sender, event).await
+    }
+
+    async fn place_and_accept(
+        &self,
+        sender: &Sender,
+        event: NewEvent,
+    ) -> Result<(EventAnswer, bool), Refusal> {
         let body = to_raw_value(&event).unwrap_or_else(|_| RawValue::NULL.to_owned());
         let body_hash = hash(&body);
-        let event = self.shared.without_secrets(event, &body)?;
-        let ingested = self.shared.ingest(event).await?;
+        let mut event = self.shared.without_secrets(event, &body)?;
+        self.shared.place(sender, &mut event).await?;
+        let ingested = self.shared.ingest(sender, event).await?;
         self.accept_ingested(sender, ingested, body_hash).await
     }
 
@@ -163,7 +199,7 @@ impl Shared {
         }
         let settings = self.settings.load();
         let workspace = workspace_of(&event).to_owned();
-        let (agent, bound) = bind(&settings, sender, &event, &workspace)?.unzip();
+        let (agent, bound) = bind(&settings, sender, &sender.as_sent(&event), &workspace)?.unzip();
         let surface = surface(&settings, &event, agent)?;
         let run = match agent {
             Some(agent) if self.metrics.runs_open() >= settings.limits.runs_open => {
@@ -177,10 +213,19 @@ impl Shared {
         let event_id = event.event_id.get_or_insert_with(|| ids::fresh("evt")).clone();
         let item = item(&event, &event_id, run.as_ref());
         let adapter = sender.adapter.clone().map(|adapter| clean_adapter(adapter, &self.redactor));
-        let envelope =
-            Arc::new(Envelope { trigger: sender.entrance, raw_ref, adapter, bound, event });
+        let limited_to = sender.limit.as_ref().map(|limit| limit.own.begun_by.clone());
+        let envelope = Arc::new(Envelope {
+            trigger: sender.entrance,
+            limited_to,
+            raw_ref,
+            adapter,
+            bound,
+            event,
+        });
         let event = &envelope.event;
+        let limited_to = sender.limited_to(event.conversation_id.as_deref());
         let command = AcceptEvent {
+            limited_to,
             workspace_id: workspace,
             source: event.source.clone(),
             event_id,
@@ -213,8 +258,10 @@ impl Shared {
             return Err(refusal);
         };
         let id = event_id.clone();
+        let own = sender.limit.as_ref().map(|limit| limit.own.begun_by.clone());
         let read = self.store.read(move |tx| {
-            let Some(known) = reads::events::by_key(tx, &workspace, &source, &id)? else {
+            let key = EventKey { source: &source, sender: own.as_deref(), event_id: &id };
+            let Some(known) = reads::events::known(tx, &workspace, key, &body_hash)? else {
                 return Ok(None);
             };
             let run = match &known.run_id {
@@ -262,6 +309,7 @@ impl Shared {
             agent: agent.name.clone(),
             runner_id: agent.runner.to_string(),
             queue: agent.queue,
+            replaces: agent.replaces,
             lane_length_max: limits.lane_length,
             grant,
             on_interrupt: agent.on_interrupt,
@@ -336,6 +384,7 @@ fn answer_to(
         Accepted::SteeredBefore { run } => Ok((steered(event_id, run), false)),
         Accepted::Conflict => Err(Refusal::Conflict),
         Accepted::LaneFull => Err(Refusal::Busy),
+        Accepted::ForeignConversation => Err(Refusal::ForeignConversation),
     }
 }
 

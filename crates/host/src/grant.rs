@@ -23,6 +23,7 @@ use greenroom_tools::{Risk, project_cli, skills};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 /// A document stored by an earlier version may lack fields: a missing field grants nothing (decision 015).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -101,7 +102,10 @@ impl Grant {
     pub fn build(agent: &Agent, manifest: &AgentRunnerManifest, known: &ResourceNames) -> Self {
         let asked = &manifest.permissions;
         let policy = &agent.grant;
-        let may_keep_state = !asked.storage.is_empty();
+        // Wires where state is no matter of storage ask for it by itself.
+        let asks_for_state = asked.extra.get("state").and_then(|scopes| scopes.as_array());
+        let may_keep_state =
+            !asked.storage.is_empty() || asks_for_state.is_some_and(|scopes| !scopes.is_empty());
         let storage: BTreeSet<StorageArea> = asked.storage.iter().copied().collect();
         let actions = policy
             .actions
@@ -129,6 +133,19 @@ impl Grant {
             risks: policy.risks.clone(),
             steering: manifest.capabilities.steering && agent.queue.as_str() == "steer",
         }
+    }
+
+    /// The same grant, without the facts of other conversations.
+    pub(crate) fn within_conversation(&self) -> Arc<Self> {
+        let mut narrowed = self.clone();
+        for reach in
+            [&mut narrowed.history.reach, &mut narrowed.events.reach, &mut narrowed.artifacts.reach]
+        {
+            if *reach == Reach::Workspace {
+                *reach = Reach::Conversation;
+            }
+        }
+        Arc::new(narrowed)
     }
 
     /// The document as it is stored, under its hash.

@@ -40,7 +40,7 @@ mod ungranted;
 
 pub use approvals::{ApprovalAnswer, ApprovalQuery};
 pub use budget::{Budget, Micro};
-pub use gateway::{Refusal, Sender};
+pub use gateway::{Refusal, Sender, SenderLimit};
 pub use host::{Host, HostError, HostOptions};
 pub use query::{Audience, HistoryQuery, Page, ResultPage, StateQuery, Window, mime};
 pub use records::RecordCaller;

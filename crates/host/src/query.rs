@@ -8,6 +8,7 @@ mod deliveries;
 mod lists;
 mod overview;
 mod runs;
+mod senders;
 mod story;
 mod tools;
 
@@ -365,6 +366,9 @@ pub(crate) fn event_view(row: EventRow) -> Value {
         "trigger": body["trigger"], "raw_ref": body["raw_ref"],
         "event": if row.source == "host" { body.clone() } else { body["event"].clone() },
     });
+    if let Some(sender) = row.sender {
+        view["sent_by"] = sender.into();
+    }
     if body["bound"]["unlisted"] == true {
         let agent = body["event"]["agent"].as_str().unwrap_or_default();
         view["warnings"] = json!([unlisted_warning(agent, &row.event_type)]);

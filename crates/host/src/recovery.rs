@@ -177,6 +177,9 @@ async fn unfinished_text(shared: &Shared, run: &RunRow) -> Result<String, StoreE
         match &*result.kind {
             kind::MESSAGE_DELTA => {
                 if let Ok(delta) = greenroom_protocol::payload::DeltaRef::parse(result.data.get()) {
+                    if delta.replace {
+                        text.clear();
+                    }
                     text.push_str(&delta.content);
                 }
             }

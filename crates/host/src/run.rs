@@ -5,6 +5,7 @@
 //! status, attempt and epoch, before it is published, and the next run of the lane starts in that transaction.
 
 mod dispatch;
+mod inline;
 mod spill;
 mod stop;
 

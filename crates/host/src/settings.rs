@@ -6,7 +6,7 @@ use greenroom_config::Micro;
 pub use greenroom_config::{
     Approval, Approvals, Budget, GrantPolicy, Limits, Reach, Retention, Scope,
 };
-use greenroom_protocol::{Object, OnInterrupt, Queue, RunnerId};
+use greenroom_protocol::{Object, OnInterrupt, Queue, Replaces, RunnerId};
 use greenroom_surfaces::Surface;
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -38,6 +38,8 @@ pub struct Agent {
     /// Dotted event field → the values it may have.
     pub filters: BTreeMap<String, Vec<Value>>,
     pub queue: Queue,
+    /// What a run cancels if `queue` is `replace`.
+    pub replaces: Replaces,
     pub deadline: Duration,
     pub on_interrupt: OnInterrupt,
     /// The surface for answers when the event names none.

@@ -47,7 +47,7 @@ pub use resources::{
     ToolResource,
 };
 pub use result::{AgentRunResult, RawResult};
-pub use run::{ModelCalls, OnInterrupt, Queue, RunError, RunStatus, RunView};
+pub use run::{ModelCalls, OnInterrupt, Queue, Replaces, RunError, RunStatus, RunView};
 pub use runner_id::RunnerId;
 pub use transcript::{TranscriptItem, TranscriptRole};
 pub use version::{PROTOCOL_VERSION, is_compatible};

@@ -125,6 +125,9 @@ pub struct MessageChunk {
     pub content: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub message_id: Option<String>,
+    /// The content replaces all deltas since the last `message.completed`.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub replace: bool,
 }
 
 fn assistant() -> Role {

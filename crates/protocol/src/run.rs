@@ -113,6 +113,16 @@ pub enum Queue {
     Replace,
 }
 
+/// Which runs of its conversation a run with the queue `replace` cancels.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Replaces {
+    /// Those of its own agent.
+    #[default]
+    Agent,
+    /// All of them.
+    Conversation,
+}
+
 impl Queue {
     pub fn as_str(self) -> &'static str {
         match self {

@@ -27,7 +27,12 @@ pub struct RunResult {
 impl RunResult {
     /// `message.delta`: a piece of the reply.
     pub fn delta(text: impl Into<String>) -> Self {
-        let chunk = MessageChunk { role: Role::Assistant, content: text.into(), message_id: None };
+        let chunk = MessageChunk {
+            role: Role::Assistant,
+            content: text.into(),
+            message_id: None,
+            replace: false,
+        };
         Self::of(kind::MESSAGE_DELTA, &MessageDelta { chunk })
     }
 

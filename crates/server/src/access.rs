@@ -4,15 +4,16 @@
 //! pages, because browsers attach its cookie to requests from any page.
 
 use crate::origin;
-use crate::response::Problem;
+use crate::response::{ApiResult, Problem, ok};
 use crate::router::App;
 use crate::session::cookie;
 use axum::extract::FromRequestParts;
 use axum::http::header::AUTHORIZATION;
 use axum::http::request::Parts;
-use greenroom_host::Sender;
+use greenroom_host::{Sender, SenderLimit};
 use greenroom_protocol::TriggerSource;
-use greenroom_store::reads::conversations::Reach;
+use greenroom_store::reads::conversations::{Names, Own, Reach};
+use serde::Serialize;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 use std::collections::HashMap;
@@ -26,9 +27,21 @@ pub enum Role {
     Sender {
         agents: Option<Arc<[String]>>,
         actors: Actors,
+        conversations: Conversations,
     },
     /// Reads everything, changes nothing.
     Reader,
+}
+
+/// The conversations of a sender (decision 020).
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Conversations {
+    /// Whether it reaches only those that it began and those in `named`.
+    pub limited: bool,
+    /// Those that its entry names.
+    pub named: Names,
+    /// Those that the entries of other tokens name.
+    pub reserved: Names,
 }
 
 /// Which actors a sender may name, and so which conversations it reads.
@@ -63,7 +76,12 @@ pub struct Access {
 impl Access {
     pub fn new(tokens: Vec<Token>, runners: Vec<([u8; 32], String)>) -> Self {
         let tokens = tokens.into_iter().map(|Token { hash, role, name, answers }| {
-            (hash, Caller { role, name: name.into(), answers, token: hash, session: None })
+            let named = match &role {
+                Role::Sender { conversations, .. } => conversations.named.clone(),
+                Role::Admin | Role::Reader => Names::default(),
+            };
+            let own = Arc::new(Own { begun_by: name.clone(), named });
+            (hash, Caller { role, name: name.into(), own, answers, token: hash, session: None })
         });
         Self { tokens: tokens.collect(), runners: runners.into_iter().collect() }
     }
@@ -86,6 +104,7 @@ pub fn hash_token(token: &str) -> [u8; 32] {
 pub(crate) struct Caller {
     role: Role,
     name: Arc<str>,
+    own: Arc<Own>,
     answers: bool,
     /// Hash of the bearer token, or of the token that the session belongs to.
     token: [u8; 32],
@@ -98,21 +117,44 @@ impl Caller {
     pub(crate) fn require_sender(&self) -> Result<Sender, Problem> {
         let (agents, actor) = match &self.role {
             Role::Admin => (None, None),
-            Role::Sender { agents, actors: Actors::One(actor) } => {
+            Role::Sender { agents, actors: Actors::One(actor), .. } => {
                 (agents.clone(), Some(Arc::clone(actor)))
             }
             Role::Sender { agents, .. } => (agents.clone(), None),
             Role::Reader => return Err(Problem::forbidden("this token may only read")),
         };
         let name = Some(Arc::clone(&self.name));
-        Ok(Sender { entrance: TriggerSource::Api, name, actor, agents, adapter: None })
+        let limit = match &self.role {
+            Role::Sender { conversations, .. } if conversations.limited => Some(SenderLimit {
+                own: Arc::clone(&self.own),
+                reserved: conversations.reserved.clone(),
+            }),
+            _ => None,
+        };
+        Ok(Sender { entrance: TriggerSource::Api, name, actor, agents, limit, adapter: None })
+    }
+
+    /// The conversations that a limited caller reaches; none if it is not limited.
+    pub(crate) fn limited(&self) -> Option<&Arc<Own>> {
+        match &self.role {
+            Role::Sender { conversations, .. } if conversations.limited => Some(&self.own),
+            _ => None,
+        }
+    }
+
+    /// A response in which a limited caller finds its conversations under the ids that it chose.
+    pub(crate) fn ok(&self, value: impl Serialize) -> ApiResult {
+        let Some(own) = self.limited() else { return ok(value) };
+        let mut value = serde_json::to_value(value).map_err(|_| Problem::internal())?;
+        rename_conversations(&mut value, own);
+        ok(value)
     }
 
     /// The conversations that this caller may read.
     pub(crate) fn readable(&self) -> Reach {
         match &self.role {
             Role::Admin | Role::Reader | Role::Sender { actors: Actors::Any, .. } => Reach::All,
-            Role::Sender { .. } => Reach::BegunBy((*self.name).to_owned()),
+            Role::Sender { .. } => Reach::Own(Arc::clone(&self.own)),
         }
     }
 
@@ -222,6 +264,23 @@ impl Caller {
 
     pub(crate) fn require_cancel(&self) -> Result<(), Problem> {
         self.require_sender().map(drop)
+    }
+}
+
+fn rename_conversations(value: &mut Value, own: &Own) {
+    match value {
+        Value::Array(items) => items.iter_mut().for_each(|item| rename_conversations(item, own)),
+        Value::Object(fields) => {
+            for (name, field) in fields {
+                match field {
+                    Value::String(id) if name == "conversation_id" => {
+                        *id = own.known_as(id).to_owned();
+                    }
+                    field => rename_conversations(field, own),
+                }
+            }
+        }
+        _ => {}
     }
 }
 

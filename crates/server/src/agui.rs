@@ -15,7 +15,7 @@ mod translate;
 use crate::accept::language;
 use crate::access::Caller;
 use crate::events::{check_type, read_body_within};
-use crate::facts::can_read;
+use crate::facts::{can_read, stored_id};
 use crate::id::Id;
 use crate::query::Params;
 use crate::response::{ApiResult, Problem};
@@ -54,6 +54,8 @@ struct AguiRequest {
     workspace: String,
     agent: String,
     input: RunInput,
+    /// The stored id of the thread's conversation.
+    conversation: String,
     /// The sequence number of the last result that an earlier stream of this run delivered.
     last_event_id: Option<i64>,
     language: Language,
@@ -83,7 +85,8 @@ impl AguiRequest {
         let bytes_max = app.options.limits.agui_bytes;
         let body = read_body_within(&app, request.into_body(), bytes_max).await?;
         let input = RunInput::parse(&body)?;
-        Ok(Self { app, caller, workspace, agent, input, last_event_id, language })
+        let conversation = stored_id(&app, &caller, &workspace, input.thread_id.clone()).await?;
+        Ok(Self { app, caller, workspace, agent, input, conversation, last_event_id, language })
     }
 
     async fn run(self) -> ApiResult {
@@ -108,16 +111,15 @@ impl AguiRequest {
     /// The run that this `runId` started earlier.
     async fn earlier_run(&self) -> Result<Option<RunToFollow>, Problem> {
         let events = self.app.host.events_by_id(&self.workspace, &self.input.run_id).await?;
-        let Some(event) = events.iter().find(|event| event["source"] == SOURCE) else {
-            return Ok(None);
-        };
+        let Some(event) = self.own_event(&events).await? else { return Ok(None) };
         let conflict = || {
             let message = "this `runId` was used before, in another thread or for another agent";
             Problem::new(StatusCode::CONFLICT, ErrorCode::InvalidArgument, message)
         };
-        if event["conversation_id"] != self.input.thread_id.as_str()
-            || !self.may_attach(event).await?
-        {
+        let own = self.caller.limited();
+        let thread =
+            event["conversation_id"].as_str().map(|id| own.map_or(id, |own| own.known_as(id)));
+        if thread != Some(self.input.thread_id.as_str()) || !self.may_attach(event).await? {
             return Err(conflict());
         }
         let Some(run_id) = event["run_id"].as_str() else { return Err(conflict()) };
@@ -128,12 +130,29 @@ impl AguiRequest {
         Ok(Some(RunToFollow { run_id: run.run_id, from, may_be_waiting: true }))
     }
 
+    /// The event of this `runId`: event ids of limited callers are their own.
+    async fn own_event<'a>(&self, events: &'a [Value]) -> Result<Option<&'a Value>, Problem> {
+        let own = self.caller.limited().map(|own| own.begun_by.as_str());
+        let mut of_agui = events.iter().filter(|event| event["source"] == SOURCE);
+        if let Some(event) = of_agui.clone().find(|event| event["sent_by"].as_str() == own) {
+            return Ok(Some(event));
+        }
+        // Stored before event ids were the sender's own.
+        let Some(older) = of_agui.find(|event| event["sent_by"].is_null()) else { return Ok(None) };
+        let thread = older["conversation_id"].as_str();
+        let is_own = can_read(&self.app, &self.caller, &self.workspace, thread).await?;
+        Ok(Some(older).filter(|_| is_own))
+    }
+
     /// Whether the caller may read the thread of an event, or sent it under its own name.
     async fn may_attach(&self, event: &Value) -> Result<bool, Problem> {
         let actor = &event["event"]["actor"]["actor_id"];
         let thread = event["conversation_id"].as_str();
-        Ok(actor == self.caller.actor()
-            || can_read(&self.app, &self.caller, &self.workspace, thread).await?)
+        let is_sender = match self.caller.limited() {
+            Some(own) => event["sent_by"] == own.begun_by.as_str(),
+            None => actor == self.caller.actor(),
+        };
+        Ok(is_sender || can_read(&self.app, &self.caller, &self.workspace, thread).await?)
     }
 
     /// Sends the newest message as an event.
@@ -141,7 +160,7 @@ impl AguiRequest {
         let event = self.input.event(&self.workspace, &self.agent, self.caller.actor())?;
         self.input.check_size(&event, self.app.options.limits.event_bytes)?;
         if self.caller.can_answer_approvals() {
-            let thread = (self.input.thread_id.as_str(), self.agent.as_str());
+            let thread = (self.conversation.as_str(), self.agent.as_str());
             let pending = interrupt::pending_in(&self.app, &self.workspace, thread).await?;
             if !pending.is_empty() {
                 return Ok(Err(interrupt::still_pending(&pending)));
@@ -172,8 +191,14 @@ impl AguiRequest {
     }
 
     async fn resume(&self) -> Result<Result<RunToFollow, Rejection>, Problem> {
-        let thread = (self.input.thread_id.as_str(), self.agent.as_str());
+        let thread = (self.conversation.as_str(), self.agent.as_str());
         let entries = self.input.resume();
+        let is_limited = self.caller.limited().is_some();
+        let (app, thread_id) = (&self.app, Some(self.conversation.as_str()));
+        if is_limited && !can_read(app, &self.caller, &self.workspace, thread_id).await? {
+            let id = entries.first().map_or("", |entry| entry.interrupt_id.as_str());
+            return Ok(Err(interrupt::unknown(id)));
+        }
         let resumed =
             interrupt::resume(&self.app, &self.caller, &self.workspace, thread, entries).await?;
         Ok(resumed.map(|Resumed { run_id, after }| RunToFollow {

@@ -7,7 +7,7 @@ use crate::access::Caller;
 use crate::events::{check_type, read_body};
 use crate::id::Id;
 use crate::query::Params;
-use crate::response::{ApiResult, Problem, ok};
+use crate::response::{ApiResult, Problem};
 use crate::router::App;
 use axum::extract::{Request, State};
 use axum::http::StatusCode;
@@ -30,8 +30,14 @@ pub(crate) async fn list(State(app): State<App>, caller: Caller, params: Params)
     };
     let page = app.host.approvals(params.workspace(), query, params.cursor(), params.limit()?);
     let mut page = page.await?.ok_or_else(Problem::foreign_cursor)?;
-    page.items.retain(|approval| caller.require_agent(&approval.agent).is_ok());
-    ok(page)
+    let mut visible = Vec::new();
+    for approval in page.items {
+        if can_see(&app, &caller, params.workspace(), &approval).await? {
+            visible.push(approval);
+        }
+    }
+    page.items = visible;
+    caller.ok(page)
 }
 
 pub(crate) async fn show(
@@ -42,7 +48,7 @@ pub(crate) async fn show(
 ) -> ApiResult {
     caller.require_approval_reader()?;
     let params = params.only(&["workspace_id"])?;
-    ok(load(&app, &caller, params.workspace(), &approval_id).await?)
+    caller.ok(load(&app, &caller, params.workspace(), &approval_id).await?)
 }
 
 #[derive(Deserialize)]
@@ -81,7 +87,7 @@ pub(crate) async fn answer(
     let answered =
         app.host.answer_approval(workspace, &approval_id, nonce, (decision, approver)).await?;
     match answered {
-        ApprovalAnswer::Decided(approval) => ok(approval),
+        ApprovalAnswer::Decided(approval) => caller.ok(approval),
         ApprovalAnswer::Settled(approval) => Err(conflict(match approval.status {
             ApprovalStatus::Allowed => "this action was already allowed",
             ApprovalStatus::Denied => "this action was already denied",
@@ -104,8 +110,26 @@ async fn load(
     approval_id: &str,
 ) -> Result<ApprovalView, Problem> {
     let approval = app.host.approval(workspace, approval_id).await?;
-    let visible = approval.filter(|approval| caller.require_agent(&approval.agent).is_ok());
-    visible.ok_or_else(|| Problem::not_found("approval"))
+    let approval = approval.ok_or_else(|| Problem::not_found("approval"))?;
+    match can_see(app, caller, workspace, &approval).await? {
+        true => Ok(approval),
+        false => Err(Problem::not_found("approval")),
+    }
+}
+
+async fn can_see(
+    app: &App,
+    caller: &Caller,
+    workspace: &str,
+    approval: &ApprovalView,
+) -> Result<bool, Problem> {
+    if caller.require_agent(&approval.agent).is_err() {
+        return Ok(false);
+    }
+    match caller.limited() {
+        Some(own) => Ok(app.host.reaches_run(workspace, own, &approval.run_id).await?),
+        None => Ok(true),
+    }
 }
 
 fn conflict(message: &str) -> Problem {

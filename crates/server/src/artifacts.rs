@@ -1,17 +1,16 @@
 //! `POST /v1/artifacts` and `GET /v1/artifacts/{id}`: upload and download.
 //!
-//! Invariant: a body is streamed to disk within its size limit, and only after authentication; a download is
+//! Invariant: a body is streamed to disk within its size limit and deadline, and only after authentication; a download is
 //! never rendered by a browser as a page of this host.
 
 mod range;
 
 use crate::access::Caller;
-use crate::facts::{can_read, empty_page};
+use crate::facts::{can_read, empty_page, stored_filter};
 use crate::id::Id;
 use crate::query::Params;
 use crate::response::{ApiResult, Problem, ok};
 use crate::router::App;
-use axum::Json;
 use axum::body::Body;
 use axum::extract::{Request, State};
 use axum::http::header::{self, HeaderMap, HeaderValue};
@@ -28,10 +27,12 @@ use greenroom_store::types::ArtifactRow;
 use range::Selection;
 pub(crate) use range::etag_matches;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// How much of a rejected body is read and dropped, so that its sender can read the error.
 const DROPPED_BYTES_MAX: usize = 16 * 1024 * 1024;
+/// The rate at which the body of an upload must arrive on average, after the first `limits.request_timeout_s`.
+const UPLOAD_BYTES_PER_S_MIN: u64 = 16 * 1024;
 /// Longest lifetime that can be requested: a hundred years.
 const LIFETIME_S_MAX: i64 = 3_155_760_000;
 
@@ -44,14 +45,22 @@ pub(crate) async fn upload(
     caller.require_sender()?;
     let known = ["workspace_id", "name", "conversation_id", "expires_in_s"];
     let params = params.only(&known)?;
-    let upload = upload_options(&params, request.headers())?;
+    let mut upload = upload_options(&params, request.headers())?;
+    if let Some(own) = caller.limited() {
+        let (workspace, id) = (params.workspace(), upload.conversation_id.as_deref());
+        upload.conversation_id = upload_conversation(&app, &caller, workspace, id).await?;
+        upload.limited_to = Some(own.begun_by.clone());
+    }
     let timed_out = AtomicBool::new(false);
-    let body =
-        with_idle_timeout(request.into_body(), app.options.limits.request_timeout, &timed_out);
+    let body = with_deadline(request.into_body(), app.options.limits.request_timeout, &timed_out);
     let mut body = Box::pin(body.fuse());
     let stored = app.host.upload(upload, &mut body).await;
     match stored {
-        Ok(artifact) => Ok((StatusCode::CREATED, Json(artifact)).into_response()),
+        Ok(artifact) => {
+            let mut response = caller.ok(artifact)?;
+            *response.status_mut() = StatusCode::CREATED;
+            Ok(response)
+        }
         Err(_) if timed_out.load(Ordering::Relaxed) => {
             let message = "the body did not arrive in time";
             let status = StatusCode::REQUEST_TIMEOUT;
@@ -61,6 +70,21 @@ pub(crate) async fn upload(
             drain(&mut body).await;
             Err(error.into())
         }
+    }
+}
+
+/// The conversation of a limited caller's upload. One that does not exist yet is left open: the upload belongs to
+/// the first event of this caller that names it.
+async fn upload_conversation(
+    app: &App,
+    caller: &Caller,
+    workspace: &str,
+    id: Option<&str>,
+) -> Result<Option<String>, Problem> {
+    let stored = stored_filter(app, caller, workspace, id).await?;
+    match stored {
+        Some(id) if can_read(app, caller, workspace, Some(&id)).await? => Ok(Some(id)),
+        _ => Ok(None),
     }
 }
 
@@ -110,8 +134,10 @@ pub(crate) async fn list(State(app): State<App>, caller: Caller, params: Params)
     let params = params.only(&known)?;
     let (workspace, conversation) = (params.workspace(), params.text("conversation_id"));
     caller.require_reader_of(conversation)?;
+    let stored = stored_filter(&app, &caller, workspace, conversation).await?;
+    let conversation = stored.as_deref();
     let filter = ArtifactFilter {
-        conversation_id: params.text("conversation_id").map(str::to_owned),
+        conversation_id: stored.clone(),
         run_id: params.text("run_id").map(str::to_owned),
         mime: params.text("mime").map(mime),
     };
@@ -122,7 +148,7 @@ pub(crate) async fn list(State(app): State<App>, caller: Caller, params: Params)
     let page = app.host.artifact_list(workspace, filter, params.cursor(), limit).await?;
     let mut page = page.ok_or_else(Problem::foreign_cursor)?;
     page.items.retain(|artifact| caller.can_see_artifact(artifact.agent.as_deref()));
-    ok(page)
+    caller.ok(page)
 }
 
 pub(crate) async fn metadata(
@@ -132,7 +158,7 @@ pub(crate) async fn metadata(
     Id(artifact_id): Id,
 ) -> ApiResult {
     let params = params.only(&["workspace_id"])?;
-    ok(view(&load(&app, &caller, params.workspace(), &artifact_id).await?))
+    caller.ok(view(&load(&app, &caller, params.workspace(), &artifact_id).await?))
 }
 
 async fn load(
@@ -142,8 +168,17 @@ async fn load(
     artifact_id: &str,
 ) -> Result<ArtifactRow, Problem> {
     let row = app.host.artifact(workspace, artifact_id).await?;
-    let row = row.filter(|row| caller.can_see_artifact(row.agent.as_deref()));
-    row.ok_or_else(|| Problem::not_found("artifact"))
+    let row = row.ok_or_else(|| Problem::not_found("artifact"))?;
+    let is_own = match caller.limited() {
+        Some(own) => app.host.reaches_artifact(own, &row).await?,
+        None => true,
+    };
+    // An upload of a limited caller has no agent until an event names it.
+    let is_fresh_upload = caller.limited().is_some() && row.agent.is_none() && row.run_id.is_none();
+    match is_own && (is_fresh_upload || caller.can_see_artifact(row.agent.as_deref())) {
+        true => Ok(row),
+        false => Err(Problem::not_found("artifact")),
+    }
 }
 
 /// Upload options from query and headers.
@@ -171,24 +206,33 @@ fn upload_options(params: &Params, headers: &HeaderMap) -> Result<Upload, Proble
         mime_type: mime_type.transpose()?,
         conversation_id: params.text("conversation_id").map(str::to_owned),
         expires_in_s,
+        limited_to: None,
     })
 }
 
-/// The body stream; it fails when the sender sends empty_page for `timeout`.
-fn with_idle_timeout(
+/// The body stream; it fails when nothing arrives for `timeout`, or when the whole of it arrives too slowly.
+fn with_deadline(
     body: Body,
     timeout: Duration,
     timed_out: &AtomicBool,
 ) -> impl Stream<Item = Result<Bytes, std::io::Error>> + '_ {
-    futures_util::stream::unfold(Some(body.into_data_stream()), move |parts| async move {
+    let start = (Some(body.into_data_stream()), Instant::now(), 0_u64);
+    futures_util::stream::unfold(start, move |(parts, began, received)| async move {
         let mut parts = parts?;
-        match tokio::time::timeout(timeout, parts.next()).await {
+        let deadline = began + timeout + Duration::from_secs(received / UPLOAD_BYTES_PER_S_MIN);
+        let wait = deadline.saturating_duration_since(Instant::now()).min(timeout);
+        match tokio::time::timeout(wait, parts.next()).await {
             Ok(None) => None,
-            Ok(Some(Ok(part))) => Some((Ok(part), Some(parts))),
-            Ok(Some(Err(error))) => Some((Err(std::io::Error::other(error)), None)),
+            Ok(Some(Ok(part))) => {
+                let received = received + part.len() as u64;
+                Some((Ok(part), (Some(parts), began, received)))
+            }
+            Ok(Some(Err(error))) => {
+                Some((Err(std::io::Error::other(error)), (None, began, received)))
+            }
             Err(_) => {
                 timed_out.store(true, Ordering::Relaxed);
-                Some((Err(std::io::ErrorKind::TimedOut.into()), None))
+                Some((Err(std::io::ErrorKind::TimedOut.into()), (None, began, received)))
             }
         }
     })

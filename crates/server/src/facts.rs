@@ -25,7 +25,7 @@ pub(crate) async fn conversations(
     let (workspace, readable) = (params.workspace(), caller.readable());
     let page =
         app.host.conversations(workspace, readable, params.cursor(), params.limit()?).await?;
-    ok(page.ok_or_else(Problem::foreign_cursor)?)
+    caller.ok(page.ok_or_else(Problem::foreign_cursor)?)
 }
 
 pub(crate) async fn history(
@@ -46,9 +46,10 @@ pub(crate) async fn history(
     let cursor = params.cursor().map(str::to_owned);
     let query = HistoryQuery { cursor, direction, limit: params.limit()?, language };
     let readable = caller.readable();
+    let conversation = stored_id(&app, &caller, params.workspace(), conversation).await?;
     let page = app.host.history(params.workspace(), &conversation, readable, query).await?;
     let page = page.ok_or_else(Problem::foreign_cursor)?;
-    ok(page.ok_or_else(|| Problem::not_found("conversation"))?)
+    caller.ok(page.ok_or_else(|| Problem::not_found("conversation"))?)
 }
 
 pub(crate) async fn search(
@@ -61,6 +62,7 @@ pub(crate) async fn search(
     let params = params.only(&["workspace_id", "q", "limit"])?;
     let text = params.text("q").filter(|text| !text.is_empty());
     let text = text.ok_or_else(|| Problem::invalid("`q` is missing"))?;
+    let conversation = stored_id(&app, &caller, params.workspace(), conversation).await?;
     let query = SearchQuery {
         workspace: params.workspace().to_owned(),
         text: text.to_owned(),
@@ -70,7 +72,7 @@ pub(crate) async fn search(
         ..SearchQuery::default()
     };
     let page = app.host.search(query, language).await?;
-    ok(page.ok_or_else(|| Problem::not_found("conversation"))?)
+    caller.ok(page.ok_or_else(|| Problem::not_found("conversation"))?)
 }
 
 /// Roles of transcript items.
@@ -101,10 +103,12 @@ pub(crate) async fn search_all(
     if params.text("role").is_some_and(|role| !ROLES.contains(&role)) {
         return Err(Problem::invalid(format!("`role` is one of {}", ROLES.join(", "))));
     }
+    let conversation =
+        stored_filter(&app, &caller, params.workspace(), params.text("conversation_id")).await?;
     let query = SearchQuery {
         workspace: params.workspace().to_owned(),
         text: text.to_owned(),
-        conversation: owned("conversation_id"),
+        conversation,
         reach: caller.readable(),
         roles: owned("role").into_iter().collect(),
         event_types: owned("event_type").into_iter().collect(),
@@ -114,7 +118,7 @@ pub(crate) async fn search_all(
         top_k: params.limit()?,
         ..SearchQuery::default()
     };
-    ok(app.host.search_all(query, language).await?)
+    caller.ok(app.host.search_all(query, language).await?)
 }
 
 /// State of all owners.
@@ -143,11 +147,13 @@ pub(crate) async fn events(State(app): State<App>, caller: Caller, params: Param
     let conversation = params.text("conversation_id");
     caller.require_reader_of(conversation)?;
     let limit = params.limit()?;
+    let stored = stored_filter(&app, &caller, params.workspace(), conversation).await?;
+    let conversation = stored.as_deref();
     if !can_read(&app, &caller, params.workspace(), conversation).await? {
         return ok(empty_page());
     }
     let page = app.host.events(params.workspace(), conversation, params.cursor(), limit).await?;
-    ok(page.ok_or_else(Problem::foreign_cursor)?)
+    caller.ok(page.ok_or_else(Problem::foreign_cursor)?)
 }
 
 pub(crate) async fn event(
@@ -156,24 +162,58 @@ pub(crate) async fn event(
     params: Params,
     Id(event_id): Id,
 ) -> ApiResult {
-    let params = params.only(&["workspace_id", "source"])?;
+    let params = params.only(&["workspace_id", "source", "sent_by"])?;
     let mut found = Vec::new();
     for event in app.host.events_by_id(params.workspace(), &event_id).await? {
         let conversation = event["conversation_id"].as_str();
-        if can_read(&app, &caller, params.workspace(), conversation).await? {
+        let is_own = caller.limited().is_some() && event["sent_by"] == caller.name();
+        if is_own || can_read(&app, &caller, params.workspace(), conversation).await? {
             found.push(event);
         }
     }
     if let Some(source) = params.text("source") {
         found.retain(|event| event["source"] == source);
     }
+    // Limited tokens have event ids of their own: without `sent_by` a caller means those of its own kind.
+    let own = caller.limited().map(|own| own.begun_by.as_str());
+    let sent_by = params.text("sent_by").or(own);
+    if params.text("sent_by").is_some() || found.iter().any(|e| e["sent_by"].as_str() == sent_by) {
+        found.retain(|event| event["sent_by"].as_str() == sent_by);
+    }
     match found.len() {
         0 => Err(Problem::not_found("event")),
-        1 => ok(&found[0]),
+        1 => caller.ok(&found[0]),
         _ => {
-            let message = "several sources used this event id: choose one with `source`";
+            let message =
+                "several senders used this event id: choose one with `source` or `sent_by`";
             Err(Problem::new(StatusCode::CONFLICT, ErrorCode::InvalidArgument, message))
         }
+    }
+}
+
+/// The stored id of the conversation that a caller calls `id`.
+pub(crate) async fn stored_id(
+    app: &App,
+    caller: &Caller,
+    workspace: &str,
+    id: String,
+) -> Result<String, Problem> {
+    match caller.limited() {
+        Some(own) => Ok(app.host.stored_conversation(workspace, own, &id).await?),
+        None => Ok(id),
+    }
+}
+
+/// The same, for the filter of a list.
+pub(crate) async fn stored_filter(
+    app: &App,
+    caller: &Caller,
+    workspace: &str,
+    id: Option<&str>,
+) -> Result<Option<String>, Problem> {
+    match id {
+        Some(id) => stored_id(app, caller, workspace, id.to_owned()).await.map(Some),
+        None => Ok(None),
     }
 }
 

@@ -36,8 +36,9 @@ mod tls;
 mod tool_runtime;
 mod ui;
 
-pub use access::{Access, Actors, Role, Token, hash_token};
+pub use access::{Access, Actors, Conversations, Role, Token, hash_token};
 pub use base::is_route;
+pub use greenroom_store::reads::conversations::Names;
 pub use listen::{ListenerKind, bind, serve};
 pub use openapi::openapi_document;
 pub use request_policy::RequestPolicy;

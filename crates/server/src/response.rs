@@ -97,6 +97,9 @@ impl Problem {
 
 /// The `reason` detail that identifies an unreachable database.
 const DATABASE_UNAVAILABLE: &str = "database_unavailable";
+/// The same for one that is damaged, and for one whose files or tables do not exist any more.
+const DATABASE_DAMAGED: &str = "database_damaged";
+const DATABASE_GONE: &str = "database_gone";
 
 impl From<StoreError> for Problem {
     fn from(error: StoreError) -> Self {
@@ -106,12 +109,20 @@ impl From<StoreError> for Problem {
                 Self::unavailable(&error.to_string()).detail("reason", DATABASE_UNAVAILABLE)
             }
             StoreError::Full => Self::unavailable("the store is full"),
+            // What exactly is wrong is in the log and in `greenroom doctor`.
+            StoreError::Damaged(_) => {
+                Self::unavailable("the database is damaged").detail("reason", DATABASE_DAMAGED)
+            }
+            StoreError::Gone(_) => {
+                Self::unavailable("the database is gone").detail("reason", DATABASE_GONE)
+            }
             StoreError::Busy | StoreError::Unavailable(_) | StoreError::Lost(_) => {
                 Self::unavailable("the store is not available")
             }
             StoreError::Refused(_)
             | StoreError::NewerSchema { .. }
             | StoreError::Moved { .. }
+            | StoreError::Unsound(_)
             | StoreError::UnreleasedSchema => Self::internal(),
         }
     }
@@ -144,6 +155,7 @@ impl From<Refusal> for Problem {
             Refusal::Conflict | Refusal::Tie(_) | Refusal::Gone => {
                 Self::new(StatusCode::CONFLICT, ErrorCode::InvalidArgument, message)
             }
+            Refusal::ForeignConversation => Self::not_found("conversation"),
             Refusal::UnknownAgent(_) => {
                 Self::new(StatusCode::NOT_FOUND, ErrorCode::NotFound, message)
             }

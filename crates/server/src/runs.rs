@@ -3,7 +3,7 @@
 use crate::accept::wants_stream;
 use crate::access::Caller;
 use crate::events::{check_type, read_body};
-use crate::facts::{can_read, empty_page};
+use crate::facts::{can_read, empty_page, stored_filter};
 use crate::id::Id;
 use crate::query::{Params, number};
 use crate::response::{ApiResult, Problem, ok};
@@ -35,12 +35,14 @@ pub(crate) async fn list(State(app): State<App>, caller: Caller, params: Params)
     let params = params.only(&[&["workspace_id", "cursor", "limit"][..], &FILTERS].concat())?;
     let (workspace, conversation) = (params.workspace(), params.text("conversation_id"));
     caller.require_reader_of(conversation)?;
+    let stored = stored_filter(&app, &caller, workspace, conversation).await?;
+    let conversation = stored.as_deref();
     let status = params.text("status").map(|text| {
         RunStatus::parse(text).ok_or_else(|| Problem::invalid("`status` is not a status of runs"))
     });
     let text = |name| params.text(name).map(str::to_owned);
     let filter = RunFilter {
-        conversation_id: text("conversation_id"),
+        conversation_id: stored.clone(),
         agent: text("agent"),
         status: status.transpose()?,
         runner_id: text("runner_id"),
@@ -56,7 +58,7 @@ pub(crate) async fn list(State(app): State<App>, caller: Caller, params: Params)
     let page = app.host.runs(workspace, filter, params.cursor(), params.limit()?).await?;
     let mut page = page.ok_or_else(Problem::foreign_cursor)?;
     page.items.retain(|run| caller.require_agent(&run.agent).is_ok());
-    ok(page)
+    caller.ok(page)
 }
 
 pub(crate) async fn show(
@@ -66,7 +68,7 @@ pub(crate) async fn show(
     Id(run_id): Id,
 ) -> ApiResult {
     let params = params.only(&["workspace_id"])?;
-    ok(load(&app, &caller, params.workspace(), &run_id).await?)
+    caller.ok(load(&app, &caller, params.workspace(), &run_id).await?)
 }
 
 /// A run's event, routing, grant, calls, deliveries, approvals and replays.
@@ -84,7 +86,7 @@ pub(crate) async fn story(
         Err(_) => Audience::Sender,
     };
     let story = app.host.story(workspace, &run_id, audience).await?;
-    ok(story.ok_or_else(|| Problem::not_found("run"))?)
+    caller.ok(story.ok_or_else(|| Problem::not_found("run"))?)
 }
 
 #[derive(Default, Deserialize)]
@@ -129,7 +131,7 @@ pub(crate) async fn cancel(
     let workspace = params.workspace();
     load(&app, &caller, workspace, &run_id).await?;
     app.host.cancel(workspace, &run_id).await?;
-    ok(load(&app, &caller, workspace, &run_id).await?)
+    caller.ok(load(&app, &caller, workspace, &run_id).await?)
 }
 
 pub(crate) async fn results(
@@ -162,7 +164,22 @@ async fn load(
     let run = app.host.run(workspace, run_id).await?;
     let run = run.ok_or_else(|| Problem::not_found("run"))?;
     caller.require_agent(&run.agent)?;
+    require_run(app, caller, workspace, run_id).await?;
     Ok(run)
+}
+
+/// Requires that a limited caller reaches the run; one that it does not is reported as missing.
+pub(crate) async fn require_run(
+    app: &App,
+    caller: &Caller,
+    workspace: &str,
+    run_id: &str,
+) -> Result<(), Problem> {
+    let Some(own) = caller.limited() else { return Ok(()) };
+    match app.host.reaches_run(workspace, own, run_id).await? {
+        true => Ok(()),
+        false => Err(Problem::not_found("run")),
+    }
 }
 
 pub(crate) fn last_event_id(headers: &HeaderMap) -> Result<Option<i64>, Problem> {

@@ -1,6 +1,6 @@
 //! The text of a run, assembled from results as a client does.
 //!
-//! Invariant: deltas are appended, `message.completed` replaces them, `run.restarted` clears everything.
+//! Invariant: deltas are appended or replace what is unfinished, `message.completed` replaces them, `run.restarted` clears everything.
 
 use greenroom_protocol::AgentRunResult;
 use greenroom_protocol::payload::{DeltaRef, MessageCompleted};
@@ -33,6 +33,9 @@ impl Fold {
             kind::MESSAGE_DELTA => {
                 let text = data.to_string();
                 let delta = DeltaRef::parse(&text).expect("a delta that readers can read");
+                if delta.replace {
+                    self.unfinished.clear();
+                }
                 self.unfinished.push_str(&delta.content);
             }
             kind::MESSAGE_COMPLETED => {

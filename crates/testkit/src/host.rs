@@ -23,6 +23,7 @@ pub struct TestHost {
     folder: TempDir,
     fault: Option<String>,
     env: Vec<(String, String)>,
+    args: Vec<String>,
     child: Option<Child>,
     endpoint: watch::Sender<Option<Endpoint>>,
 }
@@ -52,6 +53,7 @@ impl TestHost {
             folder,
             fault: None,
             env: Vec::new(),
+            args: Vec::new(),
             child: None,
             endpoint,
         };
@@ -76,6 +78,11 @@ impl TestHost {
         self.env.push((name.to_owned(), value.to_owned()));
     }
 
+    /// From the next start on, `serve` gets these arguments as well.
+    pub fn set_args(&mut self, args: &[&str]) {
+        self.args = args.iter().map(|arg| (*arg).to_owned()).collect();
+    }
+
     /// Starts the program and waits until it is ready.
     pub async fn start_again(&mut self) {
         if let Started::Died(status) = self.try_start().await {
@@ -98,7 +105,7 @@ impl TestHost {
         let mut command = Command::new(&self.program);
         command.arg("serve").arg("--data").arg(self.data());
         command.arg("--config").arg(self.folder.path().join("greenroom.toml"));
-        command.args(["--listen", "127.0.0.1:0"]).current_dir(self.folder.path());
+        command.args(&self.args).args(["--listen", "127.0.0.1:0"]).current_dir(self.folder.path());
         for name in ["GREENROOM_URL", "GREENROOM_TOKEN", "GREENROOM_DATA", "GREENROOM_CONFIG"] {
             command.env_remove(name);
         }
@@ -114,6 +121,15 @@ impl TestHost {
 
     /// Waits until a spawned program is ready or has exited, and publishes its address.
     pub async fn ready(&mut self) -> Started {
+        self.answers("/readyz").await
+    }
+
+    /// The same for a program that answers, but may never be ready.
+    pub async fn alive(&mut self) -> Started {
+        self.answers("/healthz").await
+    }
+
+    async fn answers(&mut self, target: &str) -> Started {
         let data = self.data();
         let child = self.child.as_mut().expect("the host was started");
         let started = wait_for("a host that is ready", PATIENCE, async || {
@@ -121,7 +137,7 @@ impl TestHost {
                 return Some(Err(status));
             }
             let endpoint = endpoint(&data, child.id())?;
-            let request = crate::http::Request::get("/readyz");
+            let request = crate::http::Request::get(target);
             let answer = crate::http::send(endpoint.address, &request).await.ok()?;
             (answer.status == 200).then_some(Ok(endpoint))
         });

@@ -10,6 +10,7 @@ pub use modules::{Modules, Target};
 use crate::Risk;
 use crate::project_cli;
 use crate::schema::{BadSchema, Schema};
+use greenroom_config::NetworkAccess;
 use serde::Deserialize;
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -49,7 +50,7 @@ pub struct ModuleMethod {
     pub command: Vec<String>,
     /// The working directory: the folder of the manifest.
     pub dir: PathBuf,
-    pub network: bool,
+    pub network: NetworkAccess,
     /// Further folders that it may use.
     pub paths: Vec<PathBuf>,
     pub input: Arc<Schema>,
@@ -105,8 +106,7 @@ struct File {
     #[serde(default)]
     command: Vec<String>,
     timeout_s: Option<u64>,
-    #[serde(default)]
-    network: bool,
+    network: Option<NetworkAccess>,
     #[serde(default)]
     paths: Vec<PathBuf>,
     #[serde(default)]
@@ -121,7 +121,7 @@ struct FileMethod {
     input_schema: Value,
     command: Option<Vec<String>>,
     timeout_s: Option<u64>,
-    network: Option<bool>,
+    network: Option<NetworkAccess>,
     show: Option<Vec<String>>,
 }
 
@@ -208,7 +208,7 @@ fn checked(file: File, dir: &Path) -> Result<Checked, Problem> {
             timeout: Duration::from_secs(timeout_s),
             command: resolve_program(command, dir),
             dir: dir.to_owned(),
-            network: method.network.unwrap_or(network),
+            network: method.network.or_else(|| network.clone()).unwrap_or(NetworkAccess::None),
             paths: paths.clone(),
             show: shown(&full, method.show, &method.input_schema)?,
             input: Arc::new(input_schema(&full, &method.input_schema)?),

@@ -24,6 +24,7 @@ use greenroom_protocol::records::RecordView;
 use greenroom_runtime::Runtime;
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
@@ -49,7 +50,7 @@ pub struct CliProgram {
     pub command: Vec<String>,
     /// The address of the host for it, and the port.
     pub url: String,
-    pub port: u16,
+    pub address: Option<SocketAddr>,
 }
 
 /// Why the settings cannot be used.

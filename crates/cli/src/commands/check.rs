@@ -5,6 +5,7 @@ use crate::{output, warnings, wiring};
 use greenroom_config::Loaded;
 use greenroom_host::settings::Agent;
 use serde_json::json;
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 /// Validate the configuration, list its agents and warn about missing parts
@@ -35,6 +36,7 @@ pub fn run(args: &Args) -> Outcome {
         )
     });
     let unchecked: Vec<String> = unchecked.collect();
+    let reaches = warnings::reaches(&config);
     if args.json {
         let agents: Vec<_> = agents
             .iter()
@@ -47,7 +49,8 @@ pub fn run(args: &Args) -> Outcome {
         let runners: Vec<_> = config.runners.keys().collect();
         output::print_json(
             &json!({"ok": true, "file": file.map(|file| file.display().to_string()), "agents": agents,
-                "runners": runners, "warnings": warnings, "notes": unchecked}),
+                "runners": runners, "warnings": warnings, "notes": unchecked,
+                "networks": reaches.iter().cloned().collect::<BTreeMap<_, _>>()}),
         )?;
         return Ok(Exit::Ok);
     }
@@ -61,6 +64,9 @@ pub fn run(args: &Args) -> Outcome {
             output::note(&format!("`{}` is valid{but}", file.display()));
             warnings.iter().for_each(|warning| output::note(&warning.show(file)));
             unchecked.iter().for_each(|text| output::note(&format!("note: {text}")));
+            for (process, reach) in &reaches {
+                output::note(&format!("note: {process} reaches {reach}"));
+            }
         }
         None => output::note("no configuration file: the defaults are used"),
     }

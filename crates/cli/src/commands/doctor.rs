@@ -4,6 +4,7 @@
 
 mod deliveries;
 mod running;
+mod sandbox;
 mod sizes;
 
 use crate::client::DEFAULT_DATA;
@@ -49,7 +50,8 @@ pub struct Args {
 pub async fn run(args: &Args) -> Outcome {
     let named = args.data.clone().or_else(|| env::get(env::DATA).map(PathBuf::from));
     let data = named.unwrap_or_else(|| DEFAULT_DATA.into());
-    let mut findings = vec![isolation(), data_folder(&data), disk(&data)];
+    let mut findings = sandbox::look().await;
+    findings.extend([data_folder(&data), disk(&data)]);
     let (host, running) = Running::find(&data).await;
     findings.push(host);
     let listening = running.as_ref().and_then(|running| running.address);
@@ -113,11 +115,6 @@ fn finding(what: &str, ok: bool, found: &str) -> Value {
     json!({"what": what, "ok": ok, "found": found})
 }
 
-fn isolation() -> Value {
-    let found = greenroom_runtime::isolation_available();
-    finding("sandbox", found.starts_with("landlock"), &found)
-}
-
 fn data_folder(data: &Path) -> Value {
     let shown = data.display();
     match std::fs::metadata(data) {
@@ -173,7 +170,13 @@ fn configuration(loaded: Option<&Loaded>, running: Option<&Running>) -> Vec<Valu
     let warnings = loaded.map(warnings::all).unwrap_or_default();
     let warnings = warnings.iter().map(|warning| {
         let line = warning.line.map_or(String::new(), |line| format!("line {line}: "));
-        finding("configuration", false, &format!("{line}{}", warning.message))
+        let mut found = finding("configuration", false, &format!("{line}{}", warning.message));
+        if warning.message.contains(warnings::NETWORK_ADVICE) {
+            // Works as before until a later version.
+            found["ok"] = true.into();
+            found["state"] = "note".into();
+        }
+        found
     });
     std::iter::once(finding("configuration", is_used, &text)).chain(warnings).collect()
 }
@@ -189,8 +192,9 @@ async fn without_host(config: &Config, probed: &ProbeResult) -> Vec<Value> {
             true => warnings::missing(process),
             false => Some(format!("folder `{}` does not exist", process.dir.display())),
         };
-        let found = problem.as_deref().unwrap_or("its command exists; checked while a host runs");
-        finding(&what, problem.is_none(), found)
+        let reach = process.network_access();
+        let well = format!("its command exists and reaches {reach}; checked while a host runs");
+        finding(&what, problem.is_none(), problem.as_deref().unwrap_or(&well))
     };
     let runners = config.runners.iter().map(runner);
     // An invalid model is reported as a mistake in the configuration.

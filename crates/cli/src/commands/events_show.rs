@@ -22,10 +22,7 @@ pub async fn run(args: Args) -> Outcome {
     let event: Object = client.get(&["v1", "events", &args.event], &[]).await?;
     match args.json {
         true => output::print_json(&event)?,
-        false => {
-            let text = serde_json::to_string_pretty(&event).map_err(std::io::Error::from)?;
-            output::print(&format!("{text}\n"))?;
-        }
+        false => output::print_pretty(&event)?,
     }
     Ok(Exit::Ok)
 }

@@ -3,6 +3,7 @@
 //! Invariant: existing files of the plugin are kept; the configuration is only appended to, and unchanged if the
 //! result would be invalid.
 
+mod dialect;
 mod inspect;
 mod install;
 mod write;
@@ -18,7 +19,8 @@ use std::path::{Path, PathBuf};
 #[command(after_help = "\
 Examples:
   greenroom runner add ./my-plugin
-  greenroom runner add author-plugin-0.1.0.lbpkg --name helper")]
+  greenroom runner add author-plugin-0.1.0.lbpkg --name helper
+  greenroom runner add ./older-plugin --sdk ./langbot-plugin-sdk")]
 pub struct Args {
     /// Folder of the plugin, or its package (.lbpkg)
     path: PathBuf,
@@ -31,6 +33,9 @@ pub struct Args {
     /// Python interpreter for its virtual environment
     #[arg(long, value_name = "PROGRAM", default_value = "python3")]
     python: String,
+    /// LangBot SDK to install instead of the published one: a folder, a wheel or a requirement
+    #[arg(long, value_name = "PATH")]
+    sdk: Option<String>,
     /// Print JSON
     #[arg(long)]
     json: bool,
@@ -53,7 +58,9 @@ pub fn run(args: &Args) -> Outcome {
         return Err(Failure::new(message)
             .hint("to install its requirements again, remove that section first"));
     }
-    let interpreter = install::environment(&folder, &args.python)?;
+    let dialect = dialect::of(&folder)?;
+    let interpreter =
+        install::environment(&folder, &args.python, &dialect.sdk(args.sdk.as_deref(), &folder)?)?;
     let plugin = inspect::inspect(&folder, &interpreter)?;
     let name = args.name.clone().unwrap_or_else(|| plugin.runner_name());
     if let Some(other) = runners.of_plugin(&plugin.path()) {

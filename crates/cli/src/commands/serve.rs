@@ -18,6 +18,7 @@ use greenroom_host::{Host, HostOptions, Redactor};
 use greenroom_objects::Objects;
 use greenroom_runtime::{RunnerSpec, RunnerStatus};
 use greenroom_server::{Server, hash_token};
+use greenroom_store::OnLoss;
 use greenroom_tools::{McpServer, McpStatus};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use std::net::SocketAddr;
@@ -48,6 +49,9 @@ pub struct Args {
     /// What to do with a database of an older version; SQLite files are backed up first
     #[arg(long, value_enum, value_name = "yes|no", default_value_t = Migrate::Yes, hide_possible_values = true)]
     pub migrate: Migrate,
+    /// Start although the database is damaged or incomplete; what was found is recorded as an event
+    #[arg(long)]
+    pub accept_loss: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
@@ -157,11 +161,14 @@ impl Running {
         for own in ["echo", "local-agent"] {
             std::fs::create_dir_all(data.join("runners").join(own))?;
         }
-        let (options, migrate) = (wiring::store(&config, &data), args.migrate);
-        let store = tokio::task::spawn_blocking(move || database::open(&options, migrate)).await;
+        let options = wiring::store(&config, &data);
+        let on_loss = if args.accept_loss { OnLoss::Accept } else { OnLoss::Refuse };
+        let migrate = args.migrate;
+        let open = move || database::open(&options, migrate, on_loss);
+        let store = tokio::task::spawn_blocking(open).await;
         let store = store.map_err(anyhow::Error::new)??;
         let program = std::env::current_exe()?.to_string_lossy().into_owned();
-        let runners = wiring::runners(&config, &program, &data);
+        let runners = wiring::runners(&config, &program, &data, doors.for_children());
         let place = wiring::artifacts(&config, &data);
         let objects =
             Objects::open(&place, &owner_of_bytes(store.cursor_key())).await.map_err(|error| {
@@ -285,7 +292,7 @@ impl Running {
         // Registered before anything that uses them starts.
         self.secrets.add(wiring::secrets(&config, &self.admin_token));
         let data = self.folder.path();
-        let runners = wiring::runners(&config, &self.program, data);
+        let runners = wiring::runners(&config, &self.program, data, self.doors.for_children());
         let resources = wiring::resources(&config, &self.program, self.doors.for_children());
         let settings = wiring::settings(&config);
         match self.host.reload(settings, runners.clone(), resources.clone()).await {
@@ -315,7 +322,10 @@ impl Running {
 impl Running {
     /// Restarts runners and tool servers whose program, script or paths changed; runs finish on the old process.
     async fn restart_changed(&mut self) {
-        let runners = wiring::runners(&self.config, &self.program, self.folder.path());
+        let runners = {
+            let address = self.doors.for_children();
+            wiring::runners(&self.config, &self.program, self.folder.path(), address)
+        };
         let resources = wiring::resources(&self.config, &self.program, self.doors.for_children());
         if runners == self.runners && resources == self.resources {
             return;

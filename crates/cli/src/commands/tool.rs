@@ -102,7 +102,7 @@ async fn call(args: &Args, module: &str, method: &str) -> Outcome {
     };
     match &result {
         result if args.json => output::print_json(result)?,
-        CliResult::Done { data, .. } => output::print(&format!("{data:#}\n"))?,
+        CliResult::Done { data, .. } => output::print_pretty(&data)?,
         CliResult::Failed(failure) => output::note(&describe(failure)),
     }
     Ok(exit(&result))

@@ -38,7 +38,7 @@ pub(crate) fn resources(config: &Config, program: &str, address: SocketAddr) -> 
     let cli = CliProgram {
         command: [program, "tool"].map(str::to_owned).to_vec(),
         url: format!("http://{}", reachable(address)),
-        port: address.port(),
+        address: Some(reachable(address)),
     };
     ResourceSettings {
         models: models(config),
@@ -307,20 +307,24 @@ fn transport(name: &str, reach: &McpReach) -> McpTransport {
             headers: exposed(headers),
             allow_private: *allow_private,
         },
-        McpReach::Command { process, network } => McpTransport::Stdio(ChildSpec {
+        McpReach::Command(process) => McpTransport::Stdio(Box::new(ChildSpec {
             name: name.to_owned(),
             command: std::iter::once(&process.program).chain(&process.args).cloned().collect(),
             dir: process.dir.clone(),
             owns_dir: process.owns_dir,
             env: exposed(&process.env),
-            sandbox: process.sandbox == config::Sandbox::On,
+            sandbox: super::sandbox(process.sandbox),
             paths: process.paths.clone(),
             absent_paths: absent(&process.paths),
             hidden: vec![process.configuration.clone()],
             processes: u32::try_from(process.processes).unwrap_or(u32::MAX),
+            threads: process.threads,
             memory_mb: process.memory_mb,
-            network: if *network { Network::On } else { Network::Off },
-        }),
+            disk_mb: process.disk_mb,
+            files: process.files,
+            // A server has no credential for the host.
+            network: Network::of(&process.network_access(), None),
+        })),
     }
 }
 
@@ -334,7 +338,7 @@ fn exposed(values: &BTreeMap<String, config::Secret>) -> BTreeMap<String, String
 }
 
 /// An address that a process on this machine can call.
-fn reachable(address: SocketAddr) -> SocketAddr {
+pub(super) fn reachable(address: SocketAddr) -> SocketAddr {
     let ip = match address.ip() {
         IpAddr::V4(ip) if ip.is_unspecified() => IpAddr::V4(Ipv4Addr::LOCALHOST),
         IpAddr::V6(ip) if ip.is_unspecified() => IpAddr::V6(Ipv6Addr::LOCALHOST),

@@ -73,6 +73,10 @@ fn checkpoint(scene: &Scene) -> (Value, i64) {
 
 /// Puts a checkpoint where the agent's own would be; of a host that stands still.
 fn plant(scene: &Scene, value: Option<&str>) {
+    // What another program writes would look like damage.
+    for name in ["greenroom.db-mark", "greenroom.db-sums"] {
+        std::fs::remove_file(scene.stage.host.data().join(name)).unwrap();
+    }
     let database = database(scene);
     database.execute("DELETE FROM state WHERE name = ?1", params![KEY]).unwrap();
     let owner = json!(["conversation", "agent", "plugin:greenroom/local-agent/default", "c1"]);

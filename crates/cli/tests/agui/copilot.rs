@@ -1,6 +1,6 @@
 //! The routes of CopilotKit: what there is, a thread as it is kept, and its end.
 
-use crate::reader::{Reader, find, input, kinds, refused, request, steps, talk, text, with_token};
+use crate::reader::{Reader, find, input, kinds, request, steps, talk, text, with_token};
 use crate::stage::{Stage, TOKEN, outcome};
 use greenroom_protocol::RunStatus;
 use greenroom_testkit::http::Request;
@@ -113,7 +113,7 @@ const WEB: &str =
 async fn a_thread_of_others_looks_like_one_that_does_not_exist() {
     let stage = Stage::open(WEB).await;
     let kept = steps("theirs", "r1", json!([["message", "a secret"], ["end"]]));
-    talk(&stage, "puppet", &kept).await;
+    let theirs = talk(&stage, "puppet", &kept).await;
     let live = steps("theirs", "r2", json!([["say", "another"], ["hang"]]));
     let mut running = Reader::open(&stage, request("puppet", &live)).await;
     running.until("TEXT_MESSAGE_CONTENT").await;
@@ -124,9 +124,11 @@ async fn a_thread_of_others_looks_like_one_that_does_not_exist() {
         let stopped = stage.api.json(with_token(stop, TOKEN)).await.unwrap().1;
         assert_eq!(stopped, json!({"stopped": 0}), "{thread}");
     }
-    // The key of a run of others attaches to nothing.
-    let (status, _) = refused(&stage, with_token(request("puppet", &kept), TOKEN)).await;
-    assert_eq!(status, 409);
+    // The key of a run of others attaches to nothing: it is a key of its own here, and so is the thread.
+    let own = Reader::open(&stage, with_token(request("puppet", &kept), TOKEN)).await.rest().await;
+    assert_eq!(text(&own), "a secret");
+    let run_id = |events: &[Value]| events[0]["metadata"]["greenroom"]["run_id"].clone();
+    assert_ne!(run_id(&own), run_id(&theirs));
     let stop = Request::post("/v1/agui/agent/puppet/stop/theirs", "");
     assert_eq!(stage.api.json(stop).await.unwrap().1, json!({"stopped": 1}));
     // Its own thread is told, and its own key attaches.

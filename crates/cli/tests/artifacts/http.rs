@@ -90,8 +90,8 @@ async fn a_token_sees_what_its_agents_were_given_and_made() {
     assert_eq!(reply.status, 201);
     let given = reply.json()["artifact_id"].as_str().unwrap().to_owned();
     let get = |id: &str| Request::get(format!("/v1/artifacts/{id}"));
-    // Nobody's yet: for those who may reach every agent.
-    stage.ask_as(LIMITED, get(&given)).await.refused(404, "not_found");
+    // In no conversation yet: for its sender, and for those who may reach every agent.
+    assert_eq!(stage.ask_as(LIMITED, get(&given)).await.body, b"mine");
     assert_eq!(stage.ask_as(READER, get(&given)).await.body, b"mine");
     let foreign = stage.keep("", b"foreign").await;
     for (agent, id) in [("artist", &given), ("wide", &foreign)] {
@@ -99,7 +99,8 @@ async fn a_token_sees_what_its_agents_were_given_and_made() {
         event["input"]["attachments"] = json!([{"artifact_id": id}]);
         stage.answers(&event).await;
     }
-    assert_eq!(stage.ask_as(LIMITED, get(&given)).await.body, b"mine");
+    // Both are in a conversation of the admin now.
+    stage.ask_as(LIMITED, get(&given)).await.refused(404, "not_found");
     stage.ask_as(LIMITED, get(&foreign)).await.refused(404, "not_found");
     let metadata = Request::get(format!("/v1/artifacts/{foreign}/metadata"));
     stage.ask_as(LIMITED, metadata).await.refused(404, "not_found");

@@ -83,6 +83,8 @@ fn the_help_of_serve() {
           --listen <ADDR>     Address to listen on; port 0 picks a free one [default: 127.0.0.1:8700]
           --migrate <yes|no>  What to do with a database of an older version; SQLite files are backed up
                               first [default: yes]
+          --accept-loss       Start although the database is damaged or incomplete; what was found is
+                              recorded as an event
       -h, --help              Print help
 
     Examples:

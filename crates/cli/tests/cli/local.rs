@@ -160,18 +160,22 @@ fn check_warns_of_what_is_missing_and_doctor_calls_it_a_problem() {
     assistant  message.received that no other agent matches  anywhere  plugin:greenroom/local-agent/default
     echo       only when named                               anywhere  plugin:greenroom/echo/default
     --- stderr
-    `greenroom.toml` is valid, with 3 warnings
+    `greenroom.toml` is valid, with 4 warnings
     warning: runner `gone`: folder `HERE/gone` does not exist
       --> greenroom.toml:3
     warning: runner `unbuilt`: program `HERE/target/release/unbuilt` does not exist
       --> greenroom.toml:7
     warning: agent `a`: no runner offers `plugin:local/other/default`; did you mean `plugin:local/gone/default`? `greenroom runner list` shows the ids that exist
       --> greenroom.toml:11
+    warning: runner `gone`, `unbuilt`: without `network` it reaches every address; a later version will change this to `false`, so add `network = false` (only the host), a list such as `network = ["api.example.com:443"]`, or `network = true`
+      --> greenroom.toml:1
+    note: runner `gone` reaches every address
+    note: runner `unbuilt` reaches every address
     note: if several agents match an event, the one with the narrowest scope handles it
     "#);
     let output = greenroom(dir.path(), &["check", "--json"]).output().unwrap();
     let told: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
-    assert_eq!(told["warnings"].as_array().unwrap().len(), 3);
+    assert_eq!(told["warnings"].as_array().unwrap().len(), 4);
     assert_eq!(told["warnings"][1]["line"], 7);
     let output = greenroom(dir.path(), &["doctor"]).output().unwrap();
     let told = String::from_utf8(output.stdout).unwrap();

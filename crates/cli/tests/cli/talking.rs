@@ -78,6 +78,28 @@ fn a_partial_answer_that_a_restarted_host_kept_is_not_printed_again() {
 }
 
 #[test]
+fn hidden_characters_of_an_answer_are_shown() {
+    let dir = tempfile::tempdir().unwrap();
+    let answer = "pay \u{202e}gnp.exe \u{1b}[2J\u{200b} שלום 👩\u{200d}👧";
+    let whole = json!({ "message": { "role": "assistant", "content": answer } });
+    let results = delta(1, answer)
+        + &frame(2, "message.completed", whole)
+        + &frame(3, "run.completed", json!({}));
+    let host = start(
+        dir.path(),
+        vec![
+            accepted(),
+            Answer::stream("GET /v1/runs/r1/results ", &results),
+            Answer::json("GET /v1/runs/r1 ", run("completed")),
+        ],
+    );
+    let told = told(dir.path(), &["send", "hello", "--follow"]);
+    host.join().unwrap();
+    let shown = "pay <U+202E>gnp.exe <U+001B>[2J<U+200B> שלום 👩\u{200d}👧\n--- stderr";
+    assert!(told.starts_with(&format!("exit 0\n--- stdout\n{shown}")), "{told}");
+}
+
+#[test]
 fn following_resumes_after_a_lost_connection_without_losing_or_repeating_a_character() {
     let dir = tempfile::tempdir().unwrap();
     let results = "GET /v1/runs/r1/results ";

@@ -166,6 +166,7 @@ fn old_event() -> AcceptEvent {
     AcceptEvent {
         workspace_id: "default".to_owned(),
         source: "api".to_owned(),
+        limited_to: None,
         event_id: "old".to_owned(),
         body_hash: [0; 32],
         event_type: "message.received".to_owned(),

@@ -187,7 +187,7 @@ async fn a_fork_bomb_is_stopped_and_leaves_nothing() {
     let mut stage = Stage::open("").await;
     let run = stage.play(json!([["fork_bomb"]])).await;
     assert_eq!(outcome(&run), (Failed, "runner.crashed"));
-    let message = "runner `puppet` was stopped: it had more than 64 processes";
+    let message = "runner `puppet` was stopped: it had more than 64 processes (`processes`)";
     assert_eq!(run.error.unwrap().message, message);
     let next = stage.play(json!([["message", "back"], ["end"]])).await;
     assert_eq!(outcome(&next), (Completed, ""));

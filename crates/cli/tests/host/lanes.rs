@@ -94,7 +94,8 @@ async fn parallel_runs_are_under_way_at_once() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn replace_ends_the_active_and_the_queued_runs_before_the_new_one_starts() {
-    let stage = Stage::open(&agent("replacing", "queue = \"replace\"")).await;
+    let all = "queue = \"replace\"\nreplace = \"conversation\"";
+    let stage = Stage::open(&agent("replacing", all)).await;
     let active = stage.send(&event("puppet", "c", &held("active", "never"))).await;
     stage.marked("active").await;
     let queued = stage.send(&event("puppet", "c", &quick("queued"))).await;
@@ -250,4 +251,27 @@ async fn the_deadline_runs_from_the_start_not_from_the_queue() {
     stage.pass("go");
     assert_eq!(outcome(&stage.api.ended_run(&brief).await), (Completed, ""));
     assert_eq!(outcome(&stage.api.run(&first).await), (Completed, ""));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_replacing_run_cancels_those_of_its_own_agent_only() {
+    let agents = [
+        agent("other", ""),
+        agent("replacing", "queue = \"replace\""),
+        agent("sweeping", "queue = \"replace\"\nreplace = \"conversation\""),
+    ];
+    let stage = Stage::open(&agents.concat()).await;
+    let running = stage.send(&event("other", "c", &held("busy", "go"))).await;
+    let queued = stage.send(&event("other", "c", &quick("other"))).await;
+    let first = stage.send(&event("replacing", "c", &quick("first"))).await;
+    let second = stage.send(&event("replacing", "c", &quick("second"))).await;
+    assert_eq!(outcome(&stage.api.ended_run(&first).await), (Cancelled, "cancelled"));
+    assert_eq!(stage.api.run(&running).await.status, Running);
+    assert_eq!(stage.api.run(&queued).await.status, Queued);
+    assert_eq!(stage.api.run(&second).await.status, Queued);
+    let sweeping = stage.send(&event("sweeping", "c", &quick("all"))).await;
+    for run in [&running, &queued, &second] {
+        assert_eq!(outcome(&stage.api.ended_run(run).await), (Cancelled, "cancelled"));
+    }
+    assert_eq!(outcome(&stage.api.ended_run(&sweeping).await), (Completed, ""));
 }

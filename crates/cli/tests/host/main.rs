@@ -4,7 +4,9 @@
 
 mod approvals;
 mod audit;
+mod borders;
 mod crash;
+mod damage;
 mod duplicates;
 mod facts;
 #[cfg(feature = "faults")]

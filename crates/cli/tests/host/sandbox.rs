@@ -118,3 +118,30 @@ async fn a_runner_without_a_sandbox_is_said_to_have_none() {
     let (_, run) = tried(&stage, &work(&stage)).await;
     assert_eq!(run.isolation.as_deref(), Some("off"));
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_runner_without_a_network_reaches_the_port_of_its_host_and_no_other() {
+    let other = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let other = other.local_addr().unwrap().port().to_string();
+    let stage = stage("python3", "spy.py", "network = false").await;
+    let place = std::fs::read(stage.host.data().join("host.json")).unwrap();
+    let place: Value = serde_json::from_slice(&place).unwrap();
+    let (_, host) = place["url"].as_str().unwrap().rsplit_once(':').unwrap();
+    let deeds = json!([["connect", host], ["connect", other], ["resolve", "example.com"]]);
+    let (tried, run) = tried(&stage, &deeds).await;
+    let told: Vec<&str> = tried.iter().map(|(_, told)| told.as_str()).collect();
+    assert_eq!(told, ["done", "ConnectionRefusedError", "gaierror"]);
+    let isolation = run.isolation.unwrap();
+    assert!(isolation.contains(&format!("+netns:{host}+")), "{isolation}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_runner_that_holds_three_gigabytes_in_a_nameless_file_is_stopped() {
+    let stage = stage("python3", "spy.py", "memory_mb = 200").await;
+    stage.api.ready_runner("spy").await;
+    let run_id = stage.send(&event("spy", "spying", "[[\"hold\", \"3000\"]]")).await;
+    let run = stage.api.ended_run(&run_id).await;
+    let message = "runner `spy` was stopped: it used more than 200 MB of memory (`memory_mb`)";
+    let error = run.error.unwrap();
+    assert_eq!((error.code.as_str(), error.message.as_str()), ("runner.crashed", message));
+}

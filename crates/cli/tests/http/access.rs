@@ -34,11 +34,12 @@ fn table(game: &str, echo: &str) -> Vec<Row> {
     let open = open.map(|target| ("GET", target.to_owned(), [200; 4]));
     let of_runs = [
         ("GET", format!("/v1/runs/{game}"), [200, 200, 404, 200]),
-        ("GET", format!("/v1/runs/{echo}"), [200, 200, 200, 200]),
+        // Of an agent that the limited token may reach, but in a conversation of another sender.
+        ("GET", format!("/v1/runs/{echo}"), [200, 200, 404, 200]),
         ("GET", format!("/v1/runs/{game}/results"), [200, 200, 404, 200]),
-        ("GET", format!("/v1/runs/{echo}/results"), [200, 200, 200, 200]),
+        ("GET", format!("/v1/runs/{echo}/results"), [200, 200, 404, 200]),
         ("POST", format!("/v1/runs/{game}/cancel"), [200, 200, 404, 403]),
-        ("POST", format!("/v1/runs/{echo}/cancel"), [200, 200, 200, 403]),
+        ("POST", format!("/v1/runs/{echo}/cancel"), [200, 200, 404, 403]),
         ("GET", "/v1/approvals/none".to_owned(), [404, 403, 403, 404]),
         // Only a runner's own token opens this door.
         ("GET", "/v1/runners/connect".to_owned(), [401; 4]),

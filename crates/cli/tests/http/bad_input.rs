@@ -3,6 +3,9 @@
 use crate::stage::{Stage, message};
 use greenroom_testkit::http::Request;
 use serde_json::json;
+use std::time::Duration;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
 
 #[tokio::test]
 async fn bodies_that_are_no_events_are_refused_with_a_reason() {
@@ -142,6 +145,36 @@ async fn a_body_that_does_not_arrive_in_time_is_refused() {
             "{answer}"
         );
     }
+    stage.is_untouched_and_well().await;
+}
+
+/// An upload that never stalls, but would take hours, has a deadline as a whole.
+#[tokio::test]
+async fn an_upload_that_dribbles_is_refused() {
+    let stage = Stage::with("[limits]\nrequest_timeout_s = 2").await;
+    let mut stream = TcpStream::connect(stage.address).await.unwrap();
+    let head = format!(
+        "POST /v1/artifacts HTTP/1.1\r\nhost: localhost\r\nauthorization: Bearer {}\r\n\
+         content-length: 100000\r\n\r\n",
+        stage.admin
+    );
+    stream.write_all(head.as_bytes()).await.unwrap();
+    let (mut reading, mut writing) = stream.into_split();
+    let dribble = async {
+        // The pace of the attack; the host decides when it is over.
+        while writing.write_all(b"x").await.is_ok() {
+            tokio::time::sleep(Duration::from_millis(200)).await;
+        }
+    };
+    let mut answer = vec![0; 12];
+    let answered = async {
+        tokio::select! {
+            read = reading.read_exact(&mut answer) => read.map(drop).unwrap(),
+            () = dribble => panic!("closed without an answer"),
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(20), answered).await.expect("no deadline");
+    assert_eq!(answer, b"HTTP/1.1 408");
     stage.is_untouched_and_well().await;
 }
 

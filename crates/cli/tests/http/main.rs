@@ -5,6 +5,7 @@
 mod access;
 mod agents;
 mod bad_input;
+mod borders;
 mod browser;
 mod connections;
 mod deliveries;

@@ -35,7 +35,8 @@ async fn a_package_is_unpacked_installed_configured_and_answers() {
     assert_eq!(
         config,
         "# mine\n[limits] # not touched\nrunner_start_s = 60\n\n[runners.helper]\nwire = \"langbot\"\n\
-         dir = \"plugins/basics\"\nplugin = \"greenroom-tests/basics\"\n"
+         dir = \"plugins/basics\"\nplugin = \"greenroom-tests/basics\"\n\
+         network = true                      # or a list: [\"api.example.com:443\"]\n"
     );
     // What is there already is not added again, and the file stays as it was.
     copy(&plugins_folder().join("basics"), &folder.join("twin"));
@@ -92,5 +93,21 @@ fn what_is_no_plugin_is_not_added() {
         assert_eq!(added.status.code(), Some(2), "{}", text(&added.stderr));
         assert!(text(&added.stderr).contains(reason), "{}", text(&added.stderr));
     }
+    assert!(!folder.path().join("greenroom.toml").exists());
+}
+
+#[test]
+fn an_older_plugin_is_refused_with_the_way_out_before_anything_is_installed() {
+    let folder = tempfile::tempdir().unwrap();
+    let plugin = folder.path().join("older");
+    copy(&plugins_folder().join("basics"), &plugin);
+    let component = plugin.join("components/runner/plain.yaml");
+    let described = std::fs::read_to_string(&component).unwrap();
+    std::fs::write(&component, described.replace("kind: Runner", "kind: AgentRunner")).unwrap();
+    let added = greenroom(folder.path(), &["runner", "add", "older"]);
+    let said = text(&added.stderr);
+    assert_eq!(added.status.code(), Some(2), "{said}");
+    assert!(said.contains("older dialect") && said.contains("--sdk"), "{said}");
+    assert!(!plugin.join(".venv").exists());
     assert!(!folder.path().join("greenroom.toml").exists());
 }

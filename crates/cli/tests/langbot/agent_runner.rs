@@ -98,7 +98,12 @@ async fn attachments_are_artifacts_that_it_reads_in_parts() {
     let run = stage.api.ended_run(&run_id).await;
     assert_eq!(outcome(&run), (RunStatus::Completed, ""), "{}", stage.host.log());
     let told: Value = serde_json::from_str(&stage.api.answers("c1").await.pop().unwrap()).unwrap();
-    assert_eq!(told[0]["artifact_id"], id);
+    assert_eq!(
+        told[0],
+        json!({"id": id, "type": "file", "mime_type": told[1]["mime_type"], "size": 5, "name": "a.txt",
+            "url": null, "source": "base64",
+            "content": format!("data:{};base64,aGVsbG8=", told[1]["mime_type"].as_str().unwrap())})
+    );
     assert_eq!((&told[1]["name"], &told[1]["size_bytes"]), (&json!("a.txt"), &json!(5)));
     assert_eq!(
         told[2],

@@ -114,7 +114,8 @@ async fn a_runner_is_told_who_speaks_where_and_to_whom() {
         told,
         json!({"launcher": ["group", "g1"], "sender": "u1", "session": "group_g1", "bot": "b1",
             "event": ["MessageReceivedEvent", "who", "u1"], "config": {"tone": "calm"},
-            "attachments": [], "reply": true,
+            "attachments": [{"type": "image", "source": "url", "url": "https://example.com/a.png"}],
+            "reply": true,
             "contents": [{"type": "image_url", "image_url": {"url": "https://example.com/a.png"}}]})
     );
 }
@@ -141,7 +142,7 @@ async fn words_are_streamed_as_they_come_and_a_log_line_is_kept() {
         Value::Object(results[0].data.clone()),
         json!({"text": "3 words", "level": "debug"})
     );
-    assert_eq!(results[2].data["chunk"], json!({"role": "assistant", "content": "two "}));
+    assert_eq!(results[2].data["chunk"], json!({"role": "assistant", "content": " two"}));
     assert_eq!(stage.api.answers("c1").await, ["one two three"]);
     assert_eq!(stage.diagnostics(&run.run_id).await, Vec::<String>::new());
 }

@@ -92,8 +92,9 @@ async fn history_and_events_are_read_as_the_sdk_knows_them() {
     .await;
     let items = told[0]["items"].as_array().unwrap();
     let roles: Vec<&Value> = items.iter().map(|item| &item["role"]).collect();
-    assert_eq!(roles, ["user", "assistant"]);
-    assert_eq!(items[0]["content"], "[[\"get_langbot_version\",{}]]");
+    // A page back is newest first.
+    assert_eq!(roles, ["assistant", "user"]);
+    assert_eq!(items[1]["content"], "[[\"get_langbot_version\",{}]]");
     assert!(items[0]["created_at"].as_i64().unwrap() > 1_700_000_000);
     assert_eq!(told[1]["query"], "get_langbot_version");
     assert_eq!(told[2]["event_type"], "message.received");
@@ -223,6 +224,55 @@ async fn a_message_that_comes_meanwhile_is_pulled() {
 }
 
 #[tokio::test]
+async fn state_needs_no_permission_for_storage_on_this_wire() {
+    let stage = stage().await;
+    let state = |action: &str, mut data: Value| {
+        data["run_id"] = "$RUN".into();
+        data["scope"] = "conversation".into();
+        data["key"] = "session".into();
+        json!([[action, data]])
+    };
+    let set = state("state_set", json!({"value": {"id": "s1"}}));
+    assert_eq!(stage.told("greedy", "c1", &set).await[0]["ok"], json!({"success": true}));
+    let get = state("state_get", json!({}));
+    assert_eq!(stage.told("greedy", "c1", &get).await[0]["ok"]["value"], json!({"id": "s1"}));
+    assert_eq!(stage.told("greedy", "c2", &get).await[0]["ok"]["value"], Value::Null);
+}
+
+#[tokio::test]
+async fn pages_have_the_order_and_the_bounds_of_langbot() {
+    let stage = stage().await;
+    for _ in 0..3 {
+        stage.told("calls", "c1", &json!([])).await;
+    }
+    let page = async |given: Value| {
+        let told = stage.told("calls", "c1", &json!([["history_page", given]])).await;
+        told[0]["ok"].clone()
+    };
+    let numbers = |page: &Value| -> Vec<i64> {
+        page["items"].as_array().unwrap().iter().map(|item| item["seq"].as_i64().unwrap()).collect()
+    };
+    let sorted = |numbers: &[i64]| numbers.is_sorted();
+    // Newest first, going back from the end; the next page begins below the last item.
+    let newest = page(json!({"limit": 4})).await;
+    let first = numbers(&newest);
+    assert_eq!((first.len(), newest["has_more"].clone()), (4, json!(true)));
+    assert!(sorted(&first.iter().rev().copied().collect::<Vec<_>>()), "{first:?}");
+    let older = page(json!({"limit": 100, "before_cursor": newest["next_cursor"]})).await;
+    assert!(numbers(&older).iter().all(|number| number < first.last().unwrap()), "{older}");
+    // Forward from an item's own cursor, oldest first, without that item.
+    let from = &newest["items"][3]["cursor"];
+    let after = page(json!({"limit": 2, "direction": "forward", "after_cursor": from})).await;
+    assert_eq!(numbers(&after), [first[2], first[1]]);
+    // Forward from nowhere is what LangBot reads back from the end.
+    let nowhere = page(json!({"limit": 3, "direction": "forward"})).await;
+    let read = numbers(&nowhere);
+    assert!(sorted(&read.iter().rev().copied().collect::<Vec<_>>()) && read.len() == 3, "{read:?}");
+    // More than a page may have is less than asked for, not an error.
+    assert!(numbers(&page(json!({"limit": 5000})).await).len() > 4);
+}
+
+#[tokio::test]
 async fn what_was_not_granted_is_refused_with_a_code_and_recorded() {
     let stage = stage().await;
     let run = |data: Value| {
@@ -238,7 +288,7 @@ async fn what_was_not_granted_is_refused_with_a_code_and_recorded() {
         ["retrieve_knowledge_base", run(json!({"kb_id": "k", "query_text": "q"}))],
         ["history_page", run(json!({}))],
         ["event_get", run(json!({"event_id": "e"}))],
-        ["state_get", run(json!({"scope": "runner", "key": "k"}))],
+        ["state_get", run(json!({"scope": "subject", "key": "k"}))],
         ["set_plugin_storage", run(json!({"key": "k", "value_base64": "eA=="}))],
         ["get_workspace_storage_keys", run(json!({}))],
         ["steering_pull", run(json!({}))],

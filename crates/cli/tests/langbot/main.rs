@@ -9,6 +9,7 @@ mod basics;
 mod calls;
 mod parallel;
 mod raising;
+mod snapshots;
 mod stage;
 mod thinking;
 

@@ -4,7 +4,7 @@
 
 use super::{ArtifactError, Draft, Kept, Owner};
 use crate::context::workspace_of;
-use crate::gateway::Refusal;
+use crate::gateway::{Refusal, Sender};
 use crate::host::Shared;
 use crate::ids::now_ms;
 use base64::Engine;
@@ -13,6 +13,7 @@ use bytes::Bytes;
 use greenroom_objects::{ObjectsError, Staged};
 use greenroom_protocol::content::MediaElement;
 use greenroom_protocol::{ContentElement, NewEvent, Object, RawEventRef};
+use greenroom_store::commands::uploaded_by;
 use greenroom_store::types::ArtifactRow;
 use greenroom_store::{StoreError, reads};
 use serde_json::json;
@@ -34,10 +35,14 @@ pub(crate) struct Ingested {
 
 impl Shared {
     /// Stores the large parts of an event. Most events have none and are unchanged.
-    pub(crate) async fn ingest(&self, mut event: NewEvent) -> Result<Ingested, Refusal> {
+    pub(crate) async fn ingest(
+        &self,
+        sender: &Sender,
+        mut event: NewEvent,
+    ) -> Result<Ingested, Refusal> {
         let (mut kept, mut raw_ref) = (Vec::new(), None);
         let owner = Owner { conversation_id: event.conversation_id.clone(), ..Owner::default() };
-        self.describe(&mut event).await?;
+        self.describe(sender, &mut event).await?;
         for element in &mut event.input.contents {
             let Some(media) = media_mut(element).filter(|media| is_large(media)) else { continue };
             let bytes = media.data_base64.take().unwrap_or_default();
@@ -75,7 +80,7 @@ impl Shared {
 
     /// Fills in what the sender left out about the artifacts that an event refers to: a runner decides by the
     /// type whether its model can read them.
-    async fn describe(&self, event: &mut NewEvent) -> Result<(), Refusal> {
+    async fn describe(&self, sender: &Sender, event: &mut NewEvent) -> Result<(), Refusal> {
         let ids = uploads_of(event);
         if ids.is_empty() {
             return Ok(());
@@ -87,9 +92,10 @@ impl Shared {
         });
         let rows = read.await.map_err(Refusal::Store)?;
         let conversation = event.conversation_id.clone();
+        let uploader = sender.limit.as_ref().map(|limit| uploaded_by(&limit.own.begun_by));
         let known: HashMap<&str, &ArtifactRow> = rows
             .iter()
-            .filter(|row| is_for(row, conversation.as_deref()))
+            .filter(|row| is_for(row, conversation.as_deref(), uploader.as_deref()))
             .map(|row| (row.artifact_id.as_str(), row))
             .collect();
         for attached in &mut event.input.attachments {
@@ -108,9 +114,16 @@ impl Shared {
     }
 }
 
-/// Whether an artifact belongs to the conversation, or to none yet. Of others nothing is revealed.
-fn is_for(row: &ArtifactRow, conversation: Option<&str>) -> bool {
+/// Whether an artifact belongs to the conversation, or to none yet. Of others nothing is revealed, and to a limited
+/// sender nothing of the uploads of another one.
+pub(crate) fn is_for(
+    row: &ArtifactRow,
+    conversation: Option<&str>,
+    uploader: Option<&str>,
+) -> bool {
+    let may_use = uploader.is_none_or(|own| row.metadata == own || row.metadata == "{}");
     let is_free = row.conversation_id.is_none() && row.run_id.is_none() && row.agent.is_none();
+    let is_free = is_free && may_use;
     is_free || (conversation.is_some() && row.conversation_id.as_deref() == conversation)
 }
 
@@ -126,7 +139,7 @@ pub(crate) fn uploads_of(event: &NewEvent) -> Vec<String> {
     ids
 }
 
-fn media_mut(element: &mut ContentElement) -> Option<&mut MediaElement> {
+pub(crate) fn media_mut(element: &mut ContentElement) -> Option<&mut MediaElement> {
     match element {
         ContentElement::Text { .. } => None,
         ContentElement::Image(media)

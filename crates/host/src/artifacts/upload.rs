@@ -9,7 +9,6 @@ use crate::ids::now_ms;
 use bytes::Bytes;
 use futures_util::Stream;
 use greenroom_objects::{ByteStream, ObjectId, ObjectsError};
-use greenroom_protocol::Object;
 use greenroom_protocol::api::artifacts::ArtifactView;
 use greenroom_store::commands::CreateArtifact;
 use greenroom_store::types::ArtifactRow;
@@ -26,6 +25,8 @@ pub struct Upload {
     /// The conversation it is for; without one it belongs to the first event that refers to it.
     pub conversation_id: Option<String>,
     pub expires_in_s: Option<i64>,
+    /// The limited token that uploads it; no other limited token can use it.
+    pub limited_to: Option<String>,
 }
 
 impl Host {
@@ -47,7 +48,11 @@ impl Host {
         let draft = Draft {
             name: upload.name,
             mime_type: upload.mime_type,
-            metadata: Object::new(),
+            metadata: upload
+                .limited_to
+                .map(|sender| ("uploaded_by".to_owned(), sender.into()))
+                .into_iter()
+                .collect(),
             expires_at: expiry(now_ms, upload.expires_in_s),
             owner: Owner { conversation_id: upload.conversation_id, ..Owner::default() },
         };

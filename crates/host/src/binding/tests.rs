@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::settings::GrantPolicy;
-use greenroom_protocol::{Object, RunnerId};
+use greenroom_protocol::{Object, Replaces, RunnerId};
 use greenroom_store::types::{OnInterrupt, Queue};
 use serde_json::json;
 use std::collections::BTreeMap;
@@ -17,6 +17,7 @@ fn agent(name: &str, events: &[&str]) -> Agent {
         scope: Scope::default(),
         filters: BTreeMap::new(),
         queue: Queue::Serial,
+        replaces: Replaces::default(),
         deadline: Duration::from_secs(1),
         on_interrupt: OnInterrupt::Fail,
         delivery: None,

@@ -58,6 +58,9 @@ impl Ledger {
     }
 
     fn keep_delta(&mut self, record: &ResultRecord, delta: &DeltaRef<'_>) {
+        if delta.replace {
+            self.unfinished.clear();
+        }
         self.unfinished.push_str(&delta.content);
         if delta.has_more {
             return self.pending.push(record);
@@ -112,6 +115,10 @@ impl Deltas {
         delta: &DeltaRef<'_>,
         data: &RawValue,
     ) -> (Vec<MessageDelta>, Option<Box<RawValue>>) {
+        if delta.replace {
+            // Held back text is replaced as well.
+            self.messages.clear();
+        }
         let before = self.touch(delta);
         let Some(message) = self.messages.last_mut() else { return (before, None) };
         let content = message.text.push(&delta.content);
@@ -162,7 +169,7 @@ impl Streamed {
         }
         let content = self.text.flush();
         let message_id = self.message_id.as_deref().map(|id| redactor.text(id).into_owned());
-        let chunk = MessageChunk { role: self.role, content, message_id };
+        let chunk = MessageChunk { role: self.role, content, message_id, replace: false };
         (!chunk.content.is_empty()).then_some(MessageDelta { chunk })
     }
 }

@@ -46,11 +46,15 @@ pub(super) async fn page(call: &mut Call<'_>) -> Answer {
     let rows = read.await.map_err(|error| failed(&error))?;
     let (rows, has_more) = rows.ok_or_else(|| not_found("conversation"))?;
     let places: Vec<Position> = rows.iter().map(Position::of).collect();
-    let mut items: Vec<Value> =
-        rows.into_iter().map(|row| item(row, params.include_artifacts)).collect();
+    let seal = |place: &Position| call.shared.cursors.seal(&domain, &place.to_string());
+    let cursors = places.iter().map(seal);
+    let mut items: Vec<Value> = rows
+        .into_iter()
+        .zip(cursors)
+        .map(|(row, cursor)| item(row, cursor, params.include_artifacts))
+        .collect();
     fit::first_of(&mut items, fit::bytes_max(call));
     let has_more = has_more || items.len() < places.len();
-    let seal = |place: &Position| call.shared.cursors.seal(&domain, &place.to_string());
     let next_cursor = places[..items.len()].last().filter(|_| has_more).map(seal);
     let prev_cursor = places.first().map(seal);
     if direction == reads::Direction::Backward {
@@ -135,8 +139,10 @@ fn end_of_view(call: &Call<'_>) -> Option<i64> {
     call.rights.identity.conversation_seq.map(|own| own.max(call.live.pulled_seq() + 1))
 }
 
-fn item(row: ItemRow, with_artifacts: bool) -> Value {
+/// An item with its own cursor, from which a reader goes on later.
+fn item(row: ItemRow, cursor: String, with_artifacts: bool) -> Value {
     let mut item = item_view(row, Language::default());
+    item["cursor"] = cursor.into();
     if !with_artifacts {
         item["artifacts"] = json!([]);
     }

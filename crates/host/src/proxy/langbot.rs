@@ -234,8 +234,14 @@ async fn results(call: &Call<'_>, params: &Params) -> Answer {
     };
     has_more |= found.len() < read_count;
     let next_cursor = edge.filter(|_| has_more).map(|number| number.to_string());
+    if backward {
+        // Newest first, as everywhere on this wire.
+        found.reverse();
+    }
+    let prev_cursor = found.first().map(|first| first.sequence.to_string());
     let items: Vec<Value> = found.iter().map(|record| result(&row.run_id, record)).collect();
-    answer(&json!({"items": items, "next_cursor": next_cursor, "has_more": has_more}))
+    answer(&json!({"items": items, "next_cursor": next_cursor, "prev_cursor": prev_cursor,
+        "has_more": has_more}))
 }
 
 /// A run cancels itself and no other.

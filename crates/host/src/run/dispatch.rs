@@ -8,7 +8,7 @@ use crate::ids::now_ms;
 use crate::live::Rights;
 use crate::proxy::audit::Subject;
 use crate::resources::{Resources, granted_resources};
-use greenroom_protocol::{AgentRunRequest, RunnerId};
+use greenroom_protocol::{AgentRunRequest, AgentRunnerManifest, RunnerId};
 use greenroom_runtime::{RunHandle, Unavailable};
 use greenroom_store::StoreError;
 use greenroom_store::commands::FreezeGrant;
@@ -40,7 +40,7 @@ impl RunTask {
                 None => self.freeze(&descriptor.manifest).await?,
             };
             let offered_at = Instant::now();
-            let handed_over = self.hand_over(&runner_id, &grant).await?;
+            let handed_over = self.hand_over(&descriptor.manifest, &grant).await?;
             // The time that a ready runner had no room for the run does not count.
             until += offered_at.elapsed();
             match handed_over {
@@ -55,19 +55,23 @@ impl RunTask {
 
     async fn hand_over(
         &self,
-        runner_id: &RunnerId,
+        manifest: &AgentRunnerManifest,
         grant: &Arc<Grant>,
     ) -> Result<Result<RunHandle, Unavailable>, Stop> {
+        // The run of a limited sender reaches no conversation but its own.
+        let narrowed = self.envelope.limited_to.as_ref().map(|_| grant.within_conversation());
+        let grant = narrowed.as_ref().unwrap_or(grant);
         let resources = self.shared.resources.load_full();
-        let context = loop {
+        let mut context = loop {
             match self.context(grant, &resources).await {
                 Ok(context) => break context,
                 Err(error) => self.wait_for_store(&error).await?,
             }
         };
+        self.inline_files(manifest, &mut context.input).await;
         let request = AgentRunRequest {
-            runner_id: runner_id.clone(),
-            runner_name: runner_id.runner().to_owned(),
+            runner_id: manifest.id.clone(),
+            runner_name: manifest.id.runner().to_owned(),
             context,
         };
         fault::point("before_run_agent");

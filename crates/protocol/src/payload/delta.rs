@@ -16,6 +16,8 @@ pub struct DeltaRef<'a> {
     pub role: Role,
     pub content: Cow<'a, str>,
     pub message_id: Option<Cow<'a, str>>,
+    /// The content replaces all deltas since the last `message.completed`.
+    pub replace: bool,
     /// There are fields beyond `chunk.{role,content,message_id}`, which must be kept from the text.
     pub has_more: bool,
 }
@@ -40,6 +42,7 @@ impl From<DeltaRef<'_>> for Payload {
                 role: delta.role,
                 content: delta.content.into_owned(),
                 message_id: delta.message_id.map(Cow::into_owned),
+                replace: delta.replace,
             },
         })
     }
@@ -106,12 +109,14 @@ impl<'de> Visitor<'de> for ChunkVisitor {
         let mut role: Option<Role> = None;
         let mut content: Option<Text<'de>> = None;
         let mut message_id: Option<Option<Text<'de>>> = None;
+        let mut replace: Option<bool> = None;
         let mut has_more = false;
         while let Some(field) = map.next_key::<ChunkField>()? {
             match field {
                 ChunkField::Role => set(&mut role, "role", map.next_value()?)?,
                 ChunkField::Content => set(&mut content, "content", map.next_value()?)?,
                 ChunkField::MessageId => set(&mut message_id, "message_id", map.next_value()?)?,
+                ChunkField::Replace => set(&mut replace, "replace", map.next_value()?)?,
                 ChunkField::Other => {
                     map.next_value::<IgnoredAny>()?;
                     has_more = true;
@@ -120,7 +125,10 @@ impl<'de> Visitor<'de> for ChunkVisitor {
         }
         let Text(content) = content.ok_or_else(|| A::Error::missing_field("content"))?;
         let message_id = message_id.flatten().map(|Text(id)| id);
-        Ok(DeltaRef { role: role.unwrap_or(Role::Assistant), content, message_id, has_more })
+        let role = role.unwrap_or(Role::Assistant);
+        // Rare, so it is stored as it came.
+        let has_more = has_more || replace.is_some();
+        Ok(DeltaRef { role, content, message_id, replace: replace == Some(true), has_more })
     }
 }
 
@@ -130,6 +138,7 @@ enum ChunkField {
     Role,
     Content,
     MessageId,
+    Replace,
     #[serde(other)]
     Other,
 }

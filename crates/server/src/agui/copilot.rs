@@ -8,7 +8,7 @@ use super::follow::StreamStart;
 use super::input::Profile;
 use super::{AguiRequest, RunToFollow, follow, history};
 use crate::access::Caller;
-use crate::facts::can_read;
+use crate::facts::{can_read, stored_id};
 use crate::id::Id;
 use crate::query::Params;
 use crate::response::{ApiResult, Problem, ok};
@@ -67,6 +67,7 @@ pub(crate) async fn stop(
     caller.require_agent(&agent)?;
     let workspace = params.workspace();
     let mut stopped = 0;
+    let thread = stored_id(&app, &caller, workspace, thread).await?;
     if !can_read(&app, &caller, workspace, Some(&thread)).await? {
         return ok(json!({"stopped": stopped}));
     }
@@ -98,10 +99,10 @@ async fn runs(
 impl AguiRequest {
     async fn connect(self) -> ApiResult {
         self.caller.require_agent(&self.agent)?;
-        if !can_read(&self.app, &self.caller, &self.workspace, Some(&self.input.thread_id)).await? {
+        if !can_read(&self.app, &self.caller, &self.workspace, Some(&self.conversation)).await? {
             return Ok(self.stored_response(Vec::new()));
         }
-        let runs = runs(&self.app, &self.workspace, &self.agent, &self.input.thread_id).await?;
+        let runs = runs(&self.app, &self.workspace, &self.agent, &self.conversation).await?;
         // The oldest running run: the others wait for it.
         let live = runs.iter().rev().find(|run| run.status == RunStatus::Running);
         let stored_runs: HashSet<&str> = runs
@@ -137,11 +138,8 @@ impl AguiRequest {
     async fn items(&self) -> Result<Vec<Value>, Problem> {
         let (direction, language) = (Direction::Backward, self.language);
         let query = HistoryQuery { cursor: None, direction, limit: ITEMS_SHOWN, language };
-        let page = self
-            .app
-            .host
-            .history(&self.workspace, &self.input.thread_id, Reach::All, query)
-            .await?;
+        let page =
+            self.app.host.history(&self.workspace, &self.conversation, Reach::All, query).await?;
         Ok(page.flatten().map(|page| page.items).unwrap_or_default())
     }
 

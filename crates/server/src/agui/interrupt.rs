@@ -117,6 +117,10 @@ fn message(approval: &ApprovalView, language: Language) -> String {
     }
 }
 
+pub(crate) fn unknown(interrupt_id: &str) -> Rejection {
+    reject("not_found", format!("unknown interrupt `{interrupt_id}`"))
+}
+
 /// Answers interrupts. All pending approvals of the run must be answered together.
 pub(crate) async fn resume(
     app: &App,
@@ -128,7 +132,7 @@ pub(crate) async fn resume(
     let approver = caller.require_approver()?.to_owned();
     let mut answers = Vec::new();
     for entry in entries {
-        let unknown = || reject("not_found", format!("unknown interrupt `{}`", entry.interrupt_id));
+        let unknown = || unknown(&entry.interrupt_id);
         let Some((id, after)) = parse_id(&entry.interrupt_id) else { return Ok(Err(unknown())) };
         let approval = app.host.approval(workspace, id).await?.filter(|approval| {
             let same_thread = approval.conversation_id.as_deref() == Some(thread);

@@ -107,9 +107,9 @@ fn events() -> Vec<Operation> {
             "/v1/events/{id}",
             "get_event",
             "events",
-            "One event\n`source` is required when several sources used the same id.",
+            "One event\n`source` or `sent_by` is required when several senders used the same id.",
         )
-        .takes(&["event_id_in_path", "workspace_id", "source"])
+        .takes(&["event_id_in_path", "workspace_id", "source", "sent_by"])
         .answers("200", json_body("The event.", by_ref("schemas", "Event")))
         .refuses(&["404", "409"]),
     ]

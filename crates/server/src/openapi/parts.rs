@@ -49,6 +49,8 @@ fn filters() -> Value {
         "mime": query("mime", "Of this type only, or of a family such as `image/*`.", text()),
         "minutes": query("minutes", "Length of the window, up to now.",
             json!({"enum": crate::overview::MINUTES, "default": 60})),
+        "sent_by": query("sent_by", "Of this limited token only, as `token:NAME`.",
+            text()),
     })
 }
 

@@ -150,6 +150,7 @@ fn event() -> Value {
         json!({
             "conversation_id": text_or_null(), "conversation_seq": {"type": ["integer", "null"]},
             "run_id": text_or_null(),
+            "sent_by": {"type": "string", "description": "The limited token that sent it, as `token:NAME`."},
             "trigger": {"type": ["string", "null"],
                 "description": "The trigger source; null for events of the host itself (`source` = `host`)."},
             "raw_ref": {"description": "Where the event's `data` is stored when it was too large.",

@@ -1,7 +1,8 @@
 //! Rate limit for failed sign-in attempts.
 //!
-//! Invariant: an attempt is counted before it is checked, so parallel attempts gain nothing. Failures count
-//! against their own address only, and the memory for addresses is bounded.
+//! Invariant: only failures count, so no number of them keeps out the holder of a right code or token: both are
+//! random and too long to be guessed. Failures count against their own address and kind of credential only, and
+//! the memory for addresses is bounded.
 
 use std::collections::HashMap;
 use std::net::{IpAddr, Ipv6Addr};
@@ -14,9 +15,16 @@ pub(super) const ATTEMPT_REFILL_S: u64 = 3;
 /// Addresses with their own bucket; addresses beyond share one.
 const ADDRESSES_MAX: usize = 1024;
 
+/// What was tried.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) enum Kind {
+    Code,
+    Token,
+}
+
 #[derive(Debug, Default)]
 pub(super) struct Attempts {
-    by_address: HashMap<IpAddr, Bucket>,
+    by_address: HashMap<(Kind, IpAddr), Bucket>,
     shared: Option<Bucket>,
 }
 
@@ -28,19 +36,13 @@ struct Bucket {
 }
 
 impl Attempts {
-    /// Whether an address may make another attempt; it counts unless given back.
-    pub(super) fn take(&mut self, from: IpAddr, now: Instant) -> bool {
+    /// Counts a failed attempt; whether it is within the limit.
+    pub(super) fn take(&mut self, from: (Kind, IpAddr), now: Instant) -> bool {
         self.bucket(from, now).take()
     }
 
-    /// The attempt was successful.
-    pub(super) fn give_back(&mut self, from: IpAddr, now: Instant) {
-        let bucket = self.bucket(from, now);
-        bucket.attempts = (bucket.attempts + 1).min(ATTEMPTS_MAX);
-    }
-
-    fn bucket(&mut self, from: IpAddr, now: Instant) -> &mut Bucket {
-        let from = network(from);
+    fn bucket(&mut self, (kind, from): (Kind, IpAddr), now: Instant) -> &mut Bucket {
+        let from = (kind, network(from));
         if self.by_address.len() >= ADDRESSES_MAX && !self.by_address.contains_key(&from) {
             self.by_address.retain(|_, bucket| !bucket.refill(now).is_full());
         }
@@ -94,7 +96,7 @@ mod tests {
     const HERE: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
 
     fn successes(attempts: &mut Attempts, from: IpAddr, now: Instant) -> usize {
-        (0..100).filter(|_| attempts.take(from, now)).count()
+        (0..100).filter(|_| attempts.take((Kind::Code, from), now)).count()
     }
 
     #[test]
@@ -103,21 +105,11 @@ mod tests {
         let at = |ms| start + Duration::from_millis(ms);
         let mut attempts = Attempts::default();
         assert_eq!(successes(&mut attempts, HERE, start), 20);
-        assert!(!attempts.take(HERE, at(2_999)));
-        assert!(attempts.take(HERE, at(3_000)));
-        assert!(!attempts.take(HERE, at(5_999)));
-        assert!(attempts.take(HERE, at(6_000)));
+        assert!(!attempts.take((Kind::Code, HERE), at(2_999)));
+        assert!(attempts.take((Kind::Code, HERE), at(3_000)));
+        assert!(!attempts.take((Kind::Code, HERE), at(5_999)));
+        assert!(attempts.take((Kind::Code, HERE), at(6_000)));
         assert_eq!(successes(&mut attempts, HERE, at(86_400_000)), 20);
-    }
-
-    #[test]
-    fn successful_attempts_do_not_count() {
-        let start = Instant::now();
-        let mut attempts = Attempts::default();
-        for _ in 0..100 {
-            assert!(attempts.take(HERE, start));
-            attempts.give_back(HERE, start);
-        }
     }
 
     #[test]
@@ -126,6 +118,7 @@ mod tests {
         let mut attempts = Attempts::default();
         let address = |text: &str| text.parse::<IpAddr>().unwrap();
         assert_eq!(successes(&mut attempts, address("10.0.0.1"), now), 20);
+        assert!(attempts.take((Kind::Token, address("10.0.0.1")), now), "and every kind");
         assert_eq!(successes(&mut attempts, address("10.0.0.2"), now), 20);
         assert_eq!(
             successes(&mut attempts, address("::ffff:10.0.0.2"), now),
@@ -147,12 +140,12 @@ mod tests {
         let mut attempts = Attempts::default();
         let address = |number: u32| IpAddr::from(Ipv4Addr::from(number));
         for number in 0..1024 {
-            assert!(attempts.take(address(number), start));
+            assert!(attempts.take((Kind::Code, address(number)), start));
         }
         let beyond: usize =
             (2000..2100).map(|number| successes(&mut attempts, address(number), start)).sum();
         assert_eq!(beyond, 20);
-        assert!(attempts.take(address(5), start), "a known address keeps its bucket");
+        assert!(attempts.take((Kind::Code, address(5)), start), "a known address keeps its bucket");
         let later = start + Duration::from_secs(60);
         assert_eq!(successes(&mut attempts, address(3000), later), 20);
         assert!(attempts.by_address.len() <= 1024);

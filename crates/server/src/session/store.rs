@@ -3,7 +3,7 @@
 //! Invariant: a session has exactly the current permissions of its token and ends with it. Cookie values and
 //! codes are random and stored as hashes only, so lookups leak nothing by timing.
 
-use super::attempts::Attempts;
+use super::attempts::{Attempts, Kind};
 use super::codes::Codes;
 use super::open::{Hash, OpenSessions};
 use crate::access::hash_token;
@@ -36,10 +36,19 @@ pub(super) enum Credential {
     Token(String),
 }
 
+impl Credential {
+    fn kind(&self) -> Kind {
+        match self {
+            Credential::Code(_) => Kind::Code,
+            Credential::Token(_) => Kind::Token,
+        }
+    }
+}
+
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum SignInError {
     WrongCredential,
-    /// Rejected without a check.
+    /// Wrong, after too many others.
     TooManyAttempts,
 }
 
@@ -72,18 +81,19 @@ impl Sessions {
         is_valid: impl Fn(&Hash) -> bool,
     ) -> Result<Hash, SignInError> {
         let (now, mut state) = (Instant::now(), self.lock());
-        if !state.attempts.take(from, now) {
-            return Err(SignInError::TooManyAttempts);
-        }
         let token = match credential {
             Credential::Code(code) => {
                 state.codes.take(&hash_token(code), self.limits.sign_in_code, now)
             }
             Credential::Token(token) => Some(hash_token(token)),
         };
-        let token = token.filter(is_valid).ok_or(SignInError::WrongCredential)?;
-        state.attempts.give_back(from, now);
-        Ok(token)
+        match token.filter(is_valid) {
+            Some(token) => Ok(token),
+            None if state.attempts.take((credential.kind(), from), now) => {
+                Err(SignInError::WrongCredential)
+            }
+            None => Err(SignInError::TooManyAttempts),
+        }
     }
 
     /// Opens a session; returns the value of its cookie.

@@ -41,13 +41,13 @@ fn a_manifest_is_read() {
     assert_eq!(now.name(), "weather.now");
     assert_eq!(now.command, ["/etc/modules/./weather.py", "--quiet"]);
     assert_eq!(
-        (now.risk, now.timeout, now.network),
-        (Risk::External, Duration::from_secs(20), true)
+        (now.risk, now.timeout, &now.network),
+        (Risk::External, Duration::from_secs(20), &NetworkAccess::All)
     );
     assert_eq!(now.dir, Path::new("/etc/modules"));
     let forget = &manifest.methods["forget"];
     assert_eq!(forget.command, ["python3", "forget.py"]);
-    assert_eq!((forget.timeout, forget.network), (Duration::from_secs(5), false));
+    assert_eq!((forget.timeout, &forget.network), (Duration::from_secs(5), &NetworkAccess::None));
 }
 
 #[test]

@@ -175,11 +175,10 @@ fn size(schema: &Value) -> usize {
 mod tests {
     use super::super::settings::McpTransport;
     use super::*;
-    use greenroom_runtime::ChildSpec;
     use serde_json::json;
 
     fn settings() -> McpSettings {
-        McpSettings::new("s", McpTransport::Stdio(ChildSpec::default()))
+        McpSettings::new("s", McpTransport::Stdio(Box::default()))
     }
 
     fn listed(tools: Value) -> Vec<Listed> {

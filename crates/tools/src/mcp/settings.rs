@@ -26,7 +26,7 @@ pub struct McpSettings {
 pub enum McpTransport {
     /// A program that we start. Most such servers are clients of an API, so it has network access unless the
     /// configuration says `network = false`.
-    Stdio(ChildSpec),
+    Stdio(Box<ChildSpec>),
     Http {
         url: String,
         headers: BTreeMap<String, String>,

@@ -6,6 +6,7 @@
 use super::{Invocation, Toolbox};
 use crate::manifest::{ModuleMethod, Target};
 use crate::project_cli;
+use greenroom_config::NetworkAccess;
 use greenroom_runtime::{ChildSpec, Confinement, Network};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -57,9 +58,9 @@ impl Toolbox {
         let mut last_error = None;
         for spec in &module.programs {
             match self.runtime.children().probe(spec).await {
-                Ok(Confinement { isolation: ways, warnings: more }) => {
-                    isolation.insert(ways);
-                    warnings.extend(more);
+                Ok(Confinement { domain, warnings: more }) => {
+                    isolation.insert(domain.isolation());
+                    warnings.extend(domain.missing.into_iter().chain(more));
                 }
                 Err(error) => last_error = Some(error.to_string()),
             }
@@ -90,7 +91,7 @@ impl Toolbox {
                 command: cli.command.clone(),
                 processes: 1,
                 memory_mb: 256,
-                network: Network::Port(cli.port),
+                network: self.network(&NetworkAccess::None),
                 ..ChildSpec::default()
             },
             Some(ModuleMethod { module, command, dir, network, paths, .. }) => ChildSpec {
@@ -98,13 +99,15 @@ impl Toolbox {
                 command: command.clone(),
                 dir: dir.clone(),
                 paths: paths.clone(),
-                network: match network {
-                    true => Network::On,
-                    false => Network::Port(cli.port),
-                },
+                network: self.network(network),
                 ..ChildSpec::default()
             },
         }
+    }
+
+    /// What a method may reach besides the host.
+    fn network(&self, access: &NetworkAccess) -> Network {
+        Network::of(access, self.settings.cli.address)
     }
 
     /// The environment of a method: the address of the host, its credential, and the methods that the run may use.

@@ -20,7 +20,7 @@ impl Kit {
         change: impl FnOnce(&mut greenroom_tools::McpSettings),
     ) -> Arc<McpServer> {
         let program = self.program(&[python(), &file("hostile.py"), vice]);
-        let mut settings = self.settings("bad", McpTransport::Stdio(program));
+        let mut settings = self.settings("bad", McpTransport::Stdio(Box::new(program)));
         change(&mut settings);
         self.start(settings)
     }
@@ -28,7 +28,7 @@ impl Kit {
     /// A well-behaved server.
     async fn good(&self) -> Arc<McpServer> {
         let program = self.program(&[python(), &file("hostile.py"), "none"]);
-        let server = self.start(self.settings("good", McpTransport::Stdio(program)));
+        let server = self.start(self.settings("good", McpTransport::Stdio(Box::new(program))));
         ready(&server).await;
         server
     }
@@ -233,7 +233,7 @@ async fn a_server_has_its_configured_environment_and_allowed_tools() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_server_that_hangs_is_waited_for_only_during_its_first_start() {
     let kit = Kit::new();
-    let transport = McpTransport::Stdio(kit.program(&["sleep", "1000"]));
+    let transport = McpTransport::Stdio(Box::new(kit.program(&["sleep", "1000"])));
     let mut settings = kit.settings("sleepy", transport);
     settings.limits.start_timeout = Duration::from_millis(500);
     let server = kit.start(settings);

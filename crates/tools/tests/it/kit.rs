@@ -40,6 +40,8 @@ impl Kit {
             cleaner: greenroom_runtime::Cleaner::default(),
             host_version: "test".into(),
             limits: Limits::default(),
+            users: greenroom_runtime::UserIds::default(),
+            without: greenroom_runtime::Without::default(),
         };
         Self { children: Children::new(settings), folder }
     }

@@ -37,7 +37,7 @@ impl Kit {
         program.network = Network::Off;
         let memory = self.path("own/memory.jsonl").to_str().unwrap().to_owned();
         program.env.insert("MEMORY_FILE_PATH".into(), memory);
-        let mut settings = self.settings(package, McpTransport::Stdio(program));
+        let mut settings = self.settings(package, McpTransport::Stdio(Box::new(program)));
         change(&mut settings);
         self.start(settings)
     }

@@ -2,20 +2,19 @@
 //!
 //! Invariant: nothing is installed outside the folder of the plugin.
 
+use super::dialect::{self, Sdk};
 use crate::failure::Failure;
 use crate::output;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-/// The package to install if the requirements do not include it.
-const SDK: &str = "langbot-plugin";
 /// Lines of stderr to show.
 const COMPLAINT_CHARS: usize = 600;
 const LINES_SHOWN: usize = 6;
 
 /// The interpreter of the plugin, with its requirements installed.
-pub(super) fn environment(folder: &Path, python: &str) -> Result<PathBuf, Failure> {
+pub(super) fn environment(folder: &Path, python: &str, sdk: &Sdk) -> Result<PathBuf, Failure> {
     let venv = folder.join(".venv");
     let interpreter = venv.join("bin/python");
     if !interpreter.is_file() {
@@ -23,6 +22,11 @@ pub(super) fn environment(folder: &Path, python: &str) -> Result<PathBuf, Failur
         run(python, [OsStr::new("-m"), OsStr::new("venv"), venv.as_os_str()])?;
     }
     let program = interpreter.to_string_lossy().into_owned();
+    if let Sdk::Given(sdk) = sdk {
+        output::note(&format!("installing the LangBot SDK `{sdk}`"));
+        let pip = ["-m", "pip", "install", "--quiet", "--disable-pip-version-check", sdk];
+        run(&program, pip.map(OsStr::new))?;
+    }
     let requirements = folder.join("requirements.txt");
     if requirements.is_file() {
         output::note("installing its requirements");
@@ -32,7 +36,8 @@ pub(super) fn environment(folder: &Path, python: &str) -> Result<PathBuf, Failur
     let has_sdk = run(&program, ["-c", "import langbot_plugin"].map(OsStr::new)).is_ok();
     if !has_sdk {
         output::note("installing the LangBot SDK");
-        let pip = ["-m", "pip", "install", "--quiet", "--disable-pip-version-check", SDK];
+        let pip =
+            ["-m", "pip", "install", "--quiet", "--disable-pip-version-check", dialect::PUBLISHED];
         run(&program, pip.map(OsStr::new))?;
     }
     Ok(interpreter)

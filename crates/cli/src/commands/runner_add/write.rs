@@ -68,7 +68,9 @@ fn table(file: &Path, name: &str, folder: &Path, plugin: &Plugin) -> String {
     // A JSON string is a valid TOML string.
     let quoted = |text: &str| serde_json::Value::from(text).to_string();
     let (dir, plugin) = (quoted(&dir.to_string_lossy()), quoted(&plugin.path()));
-    format!("[runners.{name}]\nwire = \"langbot\"\ndir = {dir}\nplugin = {plugin}\n")
+    // Plugins are written for a host that does not limit their network.
+    let network = "network = true                      # or a list: [\"api.example.com:443\"]";
+    format!("[runners.{name}]\nwire = \"langbot\"\ndir = {dir}\nplugin = {plugin}\n{network}\n")
 }
 
 fn gap(text: &str) -> &'static str {

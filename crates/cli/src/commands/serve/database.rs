@@ -4,15 +4,21 @@
 
 use super::Migrate;
 use crate::failure::Failure;
-use greenroom_store::{Location, Options, SchemaVersion, Store, StoreError};
+use greenroom_store::{Location, OnLoss, Options, SchemaVersion, Store, StoreError};
+
+/// What an operator can do about damage.
+const DAMAGED: &str = "keep a copy of the data folder, then restore a backup into a new one with `greenroom backup \
+                       restore`; `greenroom serve --accept-loss` starts with what is left and records that as an \
+                       event (to copy a data folder, use `greenroom backup create` or stop the host before)";
 
 /// Blocks.
-pub(super) fn open(options: &Options, migrate: Migrate) -> Result<Store, Failure> {
+pub(super) fn open(options: &Options, migrate: Migrate, on_loss: OnLoss) -> Result<Store, Failure> {
     let failed = |error: StoreError| {
         let hint = match (&error, &options.location) {
             (StoreError::Unavailable(_), Location::Postgres(_)) => {
                 Some("is it running? its address is `store.url` in the configuration")
             }
+            (StoreError::Unsound(_), _) => Some(DAMAGED),
             _ => None,
         };
         let context = format!("cannot open the {}", options.location.name());
@@ -28,5 +34,9 @@ pub(super) fn open(options: &Options, migrate: Migrate) -> Result<Store, Failure
             "create a backup with `greenroom backup create`, then start without `--migrate=no` to upgrade it",
         ));
     }
-    Store::open(options).map_err(failed)
+    let open = match on_loss {
+        OnLoss::Refuse => Store::open,
+        OnLoss::Accept => Store::open_accepting_loss,
+    };
+    open(options).map_err(failed)
 }

@@ -73,7 +73,7 @@ pub(super) async fn run(
 
 fn program_of(method: &ModuleMethod, host: &HostArgs) -> ChildSpec {
     let running = Place::find(host, &env::get).and_then(|place| place.locate()).ok();
-    let port = running.as_ref().and_then(|host| host.url.port_or_known_default());
+    let address = running.as_ref().and_then(|host| host.url.socket_addrs(|| None).ok()?.pop());
     let mut variables = BTreeMap::from([(env::METHODS.to_owned(), method.name())]);
     variables.extend(running.map(|host| (env::URL.to_owned(), host.url.to_string())));
     ChildSpec {
@@ -82,11 +82,7 @@ fn program_of(method: &ModuleMethod, host: &HostArgs) -> ChildSpec {
         dir: method.dir.clone(),
         env: variables,
         paths: method.paths.clone(),
-        network: match (method.network, port) {
-            (true, _) => Network::On,
-            (false, Some(port)) => Network::Port(port),
-            (false, None) => Network::Off,
-        },
+        network: Network::of(&method.network, address),
         ..ChildSpec::default()
     }
 }

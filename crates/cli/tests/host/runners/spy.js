@@ -22,7 +22,7 @@ const deeds = {
 };
 
 function tried([deed, target]) {
-  try { deeds[deed](target); return "done"; } catch ({ code }) { return ["EACCES", "EPERM"].includes(code) ? "refused" : code; }
+  try { deeds[deed](target); return "done"; } catch ({ code }) { return ["EACCES", "EPERM", "ENOENT", "EROFS"].includes(code) ? "refused" : code; }
 }
 
 const send = (message) => process.stdout.write(JSON.stringify({ jsonrpc: "2.0", ...message }) + "\n");

@@ -1,5 +1,5 @@
 """A runner that tries what the event's text says, a JSON list of [deed, target], and tells how each went."""
-import json, os, ssl, subprocess, sys, tempfile
+import errno, json, os, socket, ssl, subprocess, sys, tempfile
 from wire import send, serve
 
 
@@ -10,7 +10,17 @@ def through(path):
     return open(link, "rb").read(1)
 
 
+def hold(megabytes):
+    """Memory in a file without a name, which is never mapped."""
+    file = os.memfd_create("hold")
+    for _ in range(int(megabytes)):
+        os.write(file, b"x" * (1 << 20))
+
+
 DEEDS = {
+    "hold": hold,
+    "connect": lambda port: socket.create_connection(("127.0.0.1", int(port)), 5).close(),
+    "resolve": lambda name: socket.getaddrinfo(name, 80),
     "through": through,
     "read": lambda path: open(path, "rb").read(1),
     "list": lambda path: len(os.listdir(path)),
@@ -27,9 +37,10 @@ def tried(deed, target):
     try:
         DEEDS[deed](target)
         return "done"
-    except PermissionError:
-        return "refused"
-    except (OSError, KeyError) as error:
+    except OSError as error:
+        closed = (errno.EACCES, errno.EPERM, errno.ENOENT, errno.EROFS)
+        return "refused" if error.errno in closed else type(error).__name__
+    except KeyError as error:
         return type(error).__name__
 
 

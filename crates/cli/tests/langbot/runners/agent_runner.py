@@ -92,8 +92,8 @@ def run(number, context):
         tell(number, end)
     elif text == "files":
         ref = context["input"]["attachments"][0]
-        metadata = ask("artifact_metadata", run_id=run_id, artifact_id=ref["artifact_id"])
-        part = ask("artifact_read", run_id=run_id, artifact_id=ref["artifact_id"], offset=1, limit=3)
+        metadata = ask("artifact_metadata", run_id=run_id, artifact_id=ref["id"])
+        part = ask("artifact_read", run_id=run_id, artifact_id=ref["id"], offset=1, limit=3)
         missing = ask("artifact_read", run_id=run_id, artifact_id="none", offset=0, limit=3)
         tell(number, message(run_id, json.dumps([ref, metadata, part, missing])))
         tell(number, end)

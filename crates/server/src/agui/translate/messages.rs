@@ -75,6 +75,9 @@ impl Messages {
     }
 
     pub(super) fn delta(&mut self, chunk: MessageChunk, number: i64, out: &mut Vec<Event>) {
+        if chunk.replace {
+            self.retract(out);
+        }
         if chunk.content.is_empty() {
             return;
         }
@@ -111,6 +114,19 @@ impl Messages {
         }
         self.parts.clear();
         self.media(message, number, out);
+    }
+
+    /// Removes the text that no `message.completed` covers: AG-UI can only append, so a snapshot removes it.
+    fn retract(&mut self, out: &mut Vec<Event>) {
+        self.close(out);
+        let parts = std::mem::take(&mut self.parts);
+        if parts.is_empty() {
+            return;
+        }
+        for index in parts.into_iter().rev() {
+            self.sent.remove(index);
+        }
+        out.push(self.snapshot());
     }
 
     pub(super) fn close(&mut self, out: &mut Vec<Event>) {
