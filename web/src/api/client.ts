@@ -1,5 +1,6 @@
 // Calls to the host's API: same origin, session cookie, errors as `ApiError`.
 import { hostUrl } from "./base";
+import { parseVisible } from "./visible";
 
 export type Query = Record<string, string | number | boolean | null | undefined>;
 
@@ -92,7 +93,7 @@ export function parseError(status: number, text: string): ApiError {
 
 async function parsed<T>(response: Response): Promise<T> {
   const text = await response.text();
-  return (text ? JSON.parse(text) : undefined) as T;
+  return (text ? parseVisible(text) : undefined) as T;
 }
 
 function write(method: string, body: unknown, signal?: AbortSignal): RequestInit {

@@ -1,6 +1,7 @@
 // JSON as a collapsible tree or raw; long lists and texts are truncated first.
 import { useState } from "react";
 import type { Json } from "@/api/types";
+import { visibleText } from "@/api/visible";
 import { useT } from "@/i18n";
 import { Button } from "./button";
 import { CopyButton } from "./copy";
@@ -42,7 +43,7 @@ function RawText({ text }: { text: string }) {
 
 function Node({ name, value, depth, openDepth }: { name?: string; value: Json; depth: number; openDepth: number }) {
   const [open, setOpen] = useState(depth < openDepth);
-  const label = name === undefined ? null : <span className={styles["key"]}>{name}: </span>;
+  const label = name === undefined ? null : <span className={styles["key"]}>{visibleText(name)}: </span>;
   if (value === null || typeof value !== "object") {
     return <div className={styles["line"]}>{label}<Leaf value={value} /></div>;
   }

@@ -455,6 +455,8 @@ export interface components {
             /** @description Where the event's `data` is stored when it was too large. */
             raw_ref?: components["schemas"]["RawEventRef"] | null;
             run_id?: string | null;
+            /** @description The limited token that sent it, as `token:NAME`. */
+            sent_by?: string;
             seq: number;
             source: string;
             /** @description The trigger source; null for events of the host itself (`source` = `host`). */

@@ -1,6 +1,7 @@
 // Messages of a live AG-UI run as entries.
 import type { Message } from "@ag-ui/core";
 import type { Json } from "@/api/types";
+import { visibleText, visibleValue } from "@/api/visible";
 import { isObject, textOr, type Entry, type ToolEntry } from "./entry";
 import { toolOutput } from "./tool-output";
 
@@ -28,31 +29,31 @@ export function entriesOfMessages(messages: readonly Readonly<Message>[], { host
       }
       if (message.content) {
         const streaming = live && index === own.length - 1;
-        entries.push({ kind: "answer", id: message.id, runId: hostRunId, text: message.content, at: seenAt(message.id), streaming });
+        entries.push({ kind: "answer", id: message.id, runId: hostRunId, text: visibleText(message.content), at: seenAt(message.id), streaming });
       }
     } else if (message.role === "tool") {
       finishCall(calls.get(message.toolCallId), message);
     } else if (message.role === "reasoning") {
-      insertReasoning(entries, { kind: "reasoning", id: message.id, runId: hostRunId, text: message.content }, own[index + 1]?.id);
+      insertReasoning(entries, { kind: "reasoning", id: message.id, runId: hostRunId, text: visibleText(message.content) }, own[index + 1]?.id);
     }
   });
   for (const message of messages) {
     const entry = message.role === "activity" && message.id.startsWith(CARD) ? calls.get(message.id.slice(CARD.length)) : undefined;
-    if (entry && message.role === "activity") entry.card ??= operationsOf(message.content);
+    if (entry && message.role === "activity") entry.card ??= operationsOf(visibleValue(message.content));
   }
   return entries;
 }
 
 function startedCall(callId: string, asked: { name: string; arguments: string }, hostRunId: string | null, live: boolean): ToolEntry {
   const state = live ? "running" : "stopped";
-  const args = parsed(asked.arguments);
+  const args = visibleValue(parsed(asked.arguments));
   return { kind: "tool", id: callId, callId, runId: hostRunId, name: asked.name, args, state, result: null, error: null, card: null };
 }
 
 function finishCall(entry: ToolEntry | undefined, message: Extract<Message, { role: "tool" }>): void {
   if (!entry) return;
   const content = typeof message.content === "string" ? message.content : JSON.stringify(message.content);
-  const output = toolOutput((message as { metadata?: unknown }).metadata, content);
+  const output = toolOutput(visibleValue((message as { metadata?: unknown }).metadata), visibleText(content));
   // The arguments of the call are known already, in better form.
   Object.assign(entry, output, { name: entry.name, args: output.args ?? entry.args });
 }

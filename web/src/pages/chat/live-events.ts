@@ -1,4 +1,5 @@
 // AG-UI events that are not messages: files and failures.
+import { visibleText, visibleValue } from "@/api/visible";
 import type { Entry, FileRef } from "./entry";
 import { fileOf, isMedia, isObject, textOr } from "./entry";
 
@@ -13,7 +14,7 @@ export interface Failure {
 }
 
 export function errorOf(event: Record<string, unknown>): Failure {
-  const message = textOr(event["message"], "");
+  const message = visibleText(textOr(event["message"], ""));
   const code = textOr(event["code"], "runtime_error");
   // Answered elsewhere, or the stream broke: the run continues.
   const comeBack = code === "interrupt_settled" || code === CUT || message.includes("come back with the same `runId`");
@@ -22,7 +23,7 @@ export function errorOf(event: Record<string, unknown>): Failure {
 
 export function entryOfCustom(name: string, value: unknown, id: string, runId: string | null): Entry | null {
   if (name === "run.restarted") return { kind: "notice", id, runId, notice: "restarted" };
-  const files = filesOf(name, value);
+  const files = filesOf(name, visibleValue(value));
   return files.length > 0 ? { kind: "files", id, runId, files } : null;
 }
 

@@ -1,6 +1,7 @@
 // Approvals as entries, from AG-UI interrupts and from stored approvals.
 import type { Interrupt } from "@ag-ui/core";
 import type { Approval, ApprovalSubject } from "@/api/types";
+import { visibleValue } from "@/api/visible";
 import { isObject, textOr, type ApprovalEntry, type Entry } from "./entry";
 
 export interface Asking {
@@ -8,7 +9,8 @@ export interface Asking {
   agent: string;
 }
 
-export function entryOfInterrupt(interrupt: Interrupt, { runId, agent }: Asking): ApprovalEntry {
+export function entryOfInterrupt(asked: Interrupt, { runId, agent }: Asking): ApprovalEntry {
+  const interrupt = visibleValue(asked);
   const about = isObject(interrupt.metadata) ? interrupt.metadata : {};
   const target = isObject(about["target"]) ? about["target"] : {};
   return {

@@ -3,6 +3,7 @@ import { useCallback, useEffect, useRef, useState } from "react";
 import { path } from "@/api/client";
 import { follow } from "@/api/sse";
 import type { RunResult } from "@/api/types";
+import { parseVisible } from "@/api/visible";
 import { Fold } from "./logic/fold";
 
 /** Results read before asking to continue. */
@@ -71,7 +72,7 @@ export function useResults(runId: string, ended: boolean): Results {
       },
       onFrame: (frame) => {
         if (stop.signal.aborted) return;
-        const result = JSON.parse(frame.data) as RunResult;
+        const result = parseVisible(frame.data) as RunResult;
         if ((result.sequence ?? 0) > fold.lastSequence) all.push(result);
         fold.push(result);
         timer ??= setTimeout(draw, all.length - drawn > FLOOD ? DRAW_FLOOD_EVERY_MS : DRAW_EVERY_MS);

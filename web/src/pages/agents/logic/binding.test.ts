@@ -37,7 +37,8 @@ describe("words of the host", () => {
   it("explain the sandbox of a runner", () => {
     expect(isolationSay("landlock:7")).toEqual({ key: "agents.runners.isolation.landlock", with: { version: "7" } });
     expect(isolationSay("off").key).toBe("agents.runners.isolation.off");
-    expect(isolationSay("landlock:7+seccomp").key).toBe("agents.runners.isolation.other");
+    expect(isolationSay("landlock:7+view+seccomp").with).toEqual({ version: "7" });
+    expect(isolationSay("view+seccomp").key).toBe("agents.runners.isolation.other");
     expect(isolationSay(null).key).toBe("agents.runners.isolation.none");
   });
 });

@@ -57,6 +57,6 @@ export function whySay(why: string): Say | undefined {
 export function isolationSay(isolation: string | null | undefined): Say {
   if (isolation === null || isolation === undefined || isolation === "") return say("agents.runners.isolation.none");
   if (isolation === "off" || isolation === "unavailable" || isolation === "remote") return say(`agents.runners.isolation.${isolation}`);
-  const landlock = /^landlock:(\d+)$/.exec(isolation);
+  const landlock = /^landlock:(\d+)(?:\+|$)/.exec(isolation);
   return landlock ? say("agents.runners.isolation.landlock", { version: landlock[1] ?? "" }) : say("agents.runners.isolation.other", { isolation });
 }

@@ -26,6 +26,18 @@ describe("Fold", () => {
     expect(steps[0]).toMatchObject({ text: "Hello", deltas: 2, whole: true });
   });
 
+  it("replaces unfinished text, also from before a tool call", () => {
+    const replacing = result("message.delta", { chunk: { role: "assistant", content: "Four", replace: true } });
+    replacing.sequence = 1_000_000;
+    const { steps } = fold([
+      delta("Thinking"),
+      result("tool.call.started", { tool_call_id: "t1", tool_name: "x" }),
+      delta(" more"),
+      replacing,
+    ]);
+    expect(steps.map((step) => (step.kind === "text" ? step.text : step.kind))).toEqual(["tool", "Four"]);
+  });
+
   it("begins a new text after a tool call and after another message id", () => {
     const { steps } = fold([
       delta("Let me look"),

@@ -98,9 +98,11 @@ export class Fold {
     const chunk = object(field(result.data, "chunk"));
     const id = text(chunk, "message_id");
     const piece = contentText(chunk?.["content"]);
+    const replaces = chunk?.["replace"] === true;
+    if (replaces) this.retract();
     const open = this.text;
-    if (open !== undefined && (id === undefined || open.messageId === undefined || open.messageId === id)) {
-      open.text += piece;
+    if (open !== undefined && (replaces || id === undefined || open.messageId === undefined || open.messageId === id)) {
+      open.text = replaces ? piece : open.text + piece;
       open.deltas += 1;
       extend(open, result);
       if (id !== undefined) open.messageId = id;
@@ -112,6 +114,16 @@ export class Fold {
     };
     this.text = step;
     this.steps.push(step);
+  }
+
+  /** Removes unfinished texts that a replacing delta makes invalid, except the open one. */
+  private retract(): void {
+    for (let at = this.steps.length - 1; at >= 0; at -= 1) {
+      const step = this.steps[at];
+      if (step?.kind !== "text") continue;
+      if (step.whole || step.attempt !== this.attempt) return;
+      if (step !== this.text) this.steps.splice(at, 1);
+    }
   }
 
   private message(result: RunResult): void {
