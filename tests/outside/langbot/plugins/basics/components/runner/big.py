@@ -16,8 +16,8 @@ class Big(Runner):
             yield RunnerResult.run_completed(ctx.run_id, Message(role="assistant", content="é" * (SIZE // 2)))
             return
         elif text == "streamed":
-            for _ in range(SIZE // 65536):
-                yield RunnerResult.message_delta(ctx.run_id, MessageChunk(role="assistant", content="x" * 65536))
+            for size in range(SIZE // 8, SIZE + 1, SIZE // 8):
+                yield RunnerResult.message_delta(ctx.run_id, MessageChunk(role="assistant", content="x" * size))
         else:
             yield RunnerResult.message_completed(ctx.run_id, Message(role="assistant", content=str(len(text))))
         yield RunnerResult.run_completed(ctx.run_id)

@@ -9,8 +9,11 @@ class Streaming(Runner):
     async def run(self, ctx: RunnerContext):
         words = ctx.input.to_text().split()
         await ctx.log(f"{len(words)} words", level="debug")
+        shown = ""
         for word in words:
-            yield RunnerResult.message_delta(ctx.run_id, MessageChunk(role="assistant", content=word + " "))
+            # Each chunk has everything so far.
+            shown = f"{shown} {word}".strip()
+            yield RunnerResult.message_delta(ctx.run_id, MessageChunk(role="assistant", content=shown))
         yield RunnerResult.message_delta(ctx.run_id, MessageChunk(role="assistant", content=None, is_final=True))
         yield RunnerResult.message_completed(ctx.run_id, Message(role="assistant", content=" ".join(words)))
         yield RunnerResult.run_completed(ctx.run_id)
