@@ -12,7 +12,7 @@ FEATURES := --features greenroom/faults
 WEB_SOURCES = web/index.html web/package.json web/vite.config.ts web/tsconfig.json \
 	$(shell find web/src web/public web/scripts -type f)
 
-.PHONY: help run build package web test check unit soak schemas bench clean
+.PHONY: help run build package web test check unit soak hostile langbot schemas bench clean
 
 help: ## List the targets
 	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -24,7 +24,7 @@ build: web ## Build the host with its web interface into target/quick
 	@test -e $(PROGRAM) || echo "building the host: about 400 packages, a few minutes the first time" >&2
 	cargo build --profile quick --bin greenroom
 
-package: web ## Build an optimised release into target/release: smaller and faster, but twice the build time
+package: web ## Build an optimised release into target/release: a third smaller, less memory, a longer build
 	cargo build --release --bin greenroom
 
 web: web/dist/index.html ## Build the web interface if it changed
@@ -60,10 +60,18 @@ unit: ## Run only the Rust tests, with one PostgreSQL for all of them
 	cargo run --quiet -p greenroom-testkit --bin with-postgres -- \
 		cargo nextest run --workspace $(FEATURES)
 
-soak: ## Run long tests: 200 kills, 20 backups of a busy host, a million fuzzed calls
-	GREENROOM_KILLS=200 cargo nextest run -p greenroom $(FEATURES) --test host crash --no-capture
+soak: ## Run long tests: 200 kills (GREENROOM_KILLS), 1,000 corruptions, 20 backups of a busy host, a million fuzzed calls
+	GREENROOM_KILLS=$${GREENROOM_KILLS:-200} cargo nextest run --profile soak -p greenroom $(FEATURES) --test host crash --no-capture
+	GREENROOM_CORRUPTIONS=$${GREENROOM_CORRUPTIONS:-1000} cargo nextest run --profile soak -p greenroom-store --test store damage::random --no-capture
 	GREENROOM_BACKUPS=20 cargo nextest run --profile soak -p greenroom $(FEATURES) --test backup busy --no-capture
 	GREENROOM_CALLS=1000000 cargo nextest run --profile soak -p greenroom $(FEATURES) --test proxy fuzz --no-capture
+
+hostile: ## Let hostile programs try to escape from a debug build, as root and as an ordinary user
+	cargo build -p greenroom --bin greenroom $(FEATURES)
+	./tests/hostile/run.sh
+
+langbot: build ## Drive the official LangBot plugins in PLUGINS=DIR (checkouts) with fakes of their services
+	FAKE_KEY=none python3 tests/outside/langbot/official.py $(PROGRAM) $(PLUGINS)
 
 schemas: web/node_modules/.package-lock.json ## Regenerate docs/schema, docs/openapi.json and the types of the web interface
 	cargo run -p greenroom-protocol --example write_schemas

@@ -1039,9 +1039,11 @@ class Message(Omits, Wire):
 
 
 class MessageChunk(Omits, Wire):
-    _omitted: ClassVar[frozenset[str]] = frozenset(["message_id"])
+    _omitted: ClassVar[frozenset[str]] = frozenset(["message_id", "replace"])
     content: StrictStr
     message_id: StrictStr | None = None
+    replace: StrictBool | None = None
+    """The content replaces all deltas since the last `message.completed`."""
     role: Role = "assistant"
 
 

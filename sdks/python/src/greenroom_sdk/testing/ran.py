@@ -58,8 +58,13 @@ class Ran:
 
     @property
     def streamed(self) -> str:
-        """All deltas."""
-        return "".join(one.data["chunk"]["content"] for one in self.results if one.type == "message.delta")
+        """All deltas; one with `replace` takes the place of those before it."""
+        text = ""
+        for one in self.results:
+            if one.type == "message.delta":
+                chunk = one.data["chunk"]
+                text = chunk["content"] if chunk.get("replace") else text + chunk["content"]
+        return text
 
     @property
     def is_completed(self) -> bool:
