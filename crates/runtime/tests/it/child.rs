@@ -1,6 +1,6 @@
 //! Children against what they are kept from: files, sockets, processes, memory, time, output.
 
-use crate::kit::{WAIT, eventually, is_alive, processes_of, script};
+use crate::kit::{WAIT, eventually, fixture, is_alive, processes_of, script};
 use greenroom_runtime::{
     Child, ChildEnd, ChildError, ChildSpec, Children, Finished, Limits, Network, Settings, Without,
     isolation_available,
@@ -58,7 +58,7 @@ impl Kit {
         let settings = Settings {
             users: greenroom_runtime::UserIds::default(),
             without,
-            supervisor: vec![env!("CARGO_BIN_EXE_runtime-fixture").into(), "supervise".into()],
+            supervisor: vec![fixture(), "supervise".into()],
             run_dir: path("data/run"),
             hidden: vec![path("data")],
             cleaner: greenroom_runtime::Cleaner::default(),
@@ -71,7 +71,7 @@ impl Kit {
     /// For a host that is not root, where these tests are: its supervisors run as another user.
     pub(crate) fn as_user() -> Self {
         let kit = Self::new();
-        let fixture = env!("CARGO_BIN_EXE_runtime-fixture");
+        let fixture = fixture();
         let script = format!(
             "#!/bin/sh\nexec setpriv --reuid={USER} --regid={USER} --clear-groups --inh-caps=-all \
              --bounding-set=-all {fixture} \"$@\"\n"

@@ -57,7 +57,7 @@ impl Kit {
         let settings = Settings {
             users: greenroom_runtime::UserIds::default(),
             without,
-            supervisor: vec![env!("CARGO_BIN_EXE_runtime-fixture").into(), "supervise".into()],
+            supervisor: vec![fixture(), "supervise".into()],
             run_dir: folder.path().join("data/run"),
             hidden: vec![folder.path().join("data")],
             cleaner: greenroom_runtime::Cleaner::default(),
@@ -133,8 +133,21 @@ pub(crate) fn wire() -> RunnerId {
     RunnerId::parse(WIRE).unwrap()
 }
 
+/// Set for tests that another user repeats: a folder with copies of the files that tests start, open to that user.
+pub(crate) const COPIES: &str = "RUNTIME_TEST_COPIES";
+
+/// The program of this package that becomes a supervisor.
+pub(crate) fn fixture() -> String {
+    started("runtime-fixture", Path::new(env!("CARGO_BIN_EXE_runtime-fixture")))
+}
+
 pub(crate) fn script(name: &str) -> String {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/runners").join(name);
+    started(name, &Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/runners").join(name))
+}
+
+fn started(name: &str, original: &Path) -> String {
+    let copies = std::env::var_os(COPIES).map(PathBuf::from);
+    let path = copies.map_or_else(|| original.to_owned(), |folder| folder.join(name));
     path.to_str().unwrap().to_owned()
 }
 
