@@ -92,7 +92,7 @@ impl Meter {
                 let clause = format!("was stopped: it had more than {DESCRIPTORS_MAX} open files");
                 return Some(clause);
             }
-            self.unseen = if self.has_hidden(stats) { self.unseen + 1 } else { 0 };
+            self.unseen = if self.has_hidden() { self.unseen + 1 } else { 0 };
             if self.unseen >= UNSEEN_MAX {
                 let clause = "was stopped: one of its processes hides its open files, so its memory \
                               cannot be measured";
@@ -106,10 +106,9 @@ impl Meter {
         (is_over(most) && is_over(self.exact_bytes(tree))).then(|| out_of_memory(job))
     }
 
-    /// Whether a living process does not show its descriptors.
-    fn has_hidden(&self, stats: &[ProcessStat]) -> bool {
-        let lives = |pid: &Pid| stats.iter().any(|stat| stat.pid == *pid && !stat.has_ended);
-        self.held.unseen.iter().any(lives)
+    /// Whether a living process does not show its descriptors. Looks again: it may have ended since.
+    fn has_hidden(&self) -> bool {
+        self.held.unseen.iter().any(|pid| tree::stat(*pid).is_some_and(|stat| !stat.has_ended))
     }
 
     /// What the tree has in memory: shared pages once, and files without a name whether mapped or not.

@@ -40,11 +40,14 @@ fn walk(max: usize, mut visit: impl FnMut(Pid)) -> Vec<Pid> {
     found
 }
 
+/// The flag of a process that is ending, in field 9 of `proc_pid_stat(5)`.
+const PF_EXITING: u64 = 0x4;
+
 /// What `/proc/PID/stat` says of a process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct ProcessStat {
     pub(super) pid: Pid,
-    /// A zombie has no memory and no descriptors.
+    /// A zombie or a process that becomes one: it has no memory and shows no descriptors.
     pub(super) has_ended: bool,
     pub(super) threads: u64,
     pub(super) resident_bytes: u64,
@@ -68,7 +71,7 @@ fn parse_stat(pid: Pid, text: &[u8]) -> Option<ProcessStat> {
     let cpu_ticks = (14..=17).filter_map(number).sum();
     Some(ProcessStat {
         pid,
-        has_ended: matches!(*fields.first()?, "Z" | "X"),
+        has_ended: matches!(*fields.first()?, "Z" | "X") || number(9)? & PF_EXITING != 0,
         threads: number(20)?,
         resident_bytes: number(24)? * rustix::param::page_size() as u64,
         cpu_ticks,
@@ -181,6 +184,8 @@ mod tests {
             cpu_ticks: 7 + 3 + 2 + 1,
         };
         assert_eq!(parse_stat(pid, text), Some(expected));
+        let exiting = b"42 (x) R 1 42 42 0 -1 4194564 100 0 0 0 7 3 2 1 20 0 1 0 900 1000 0 1844";
+        assert!(parse_stat(pid, exiting).unwrap().has_ended);
         assert_eq!(parse_stat(pid, b"42 (x) Z 1"), None);
         let own = stat(rustix::process::getpid()).unwrap();
         assert!(own.threads >= 1 && own.resident_bytes > 0 && !own.has_ended);
