@@ -85,6 +85,20 @@ pub(super) fn enter(
     Ok(link)
 }
 
+/// Enters an empty namespace. Internet sockets are refused by their system call in any case; this hides the names
+/// of the machine's Unix sockets.
+pub(super) fn leave(without: Without) -> Link {
+    let mut link = Link::default();
+    // That there is no namespace at all is reported with the view.
+    if !without.namespaces
+        && let Err(why) = isolate()
+    {
+        let clause = "no network of its own: the names of the machine's Unix sockets are visible";
+        link.missing.push(format!("{clause}, since {why}"));
+    }
+    link
+}
+
 /// The addresses that programs reach directly: the host, and those that the list names.
 fn direct(allowed: &Allowed) -> BTreeSet<SocketAddr> {
     let named = allowed.list.iter().filter_map(|Destination { host, port }| match host {

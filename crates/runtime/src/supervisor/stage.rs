@@ -127,6 +127,7 @@ fn become_runner(
     }
     let link = match handover.filter(|_| is_on) {
         Some(handover) => netns::enter(&plan.network, adopt(handover)?, plan.without)?,
+        None if is_on && plan.network == Network::Off => netns::leave(plan.without),
         None => Link::default(),
     };
     plan.env.extend(link.env.clone());
