@@ -206,7 +206,7 @@ class Trial:
         alive = {}
         staying = [kind for kind in self.kinds if kind.asked_as != "method" and self.wanted(kind)]
         for kind in staying:
-            answer = self.stage.ask(kind, list(self.labels(kind).values()), self.last_targets[kind.name])
+            answer = self.ask_again(kind, list(self.labels(kind).values()))
             self.note_reports(kind, answer.get("reports", {}))
         wanted = {label for kind in staying for label in self.labels(kind)}
         started, deadline = set(), time.monotonic() + 3
@@ -235,6 +235,14 @@ class Trial:
             for kind in self.kinds:
                 mine = [path for path in trees if f"/{kind.name}-" in path or kind.asked_as == "method" and "/module" in path]
                 self.amend({kind.name: {named[os.path.basename(path)]: f"`{path}` is left" for path in mine}})
+
+    def ask_again(self, kind, names):
+        """A program that was ended for its last attempt may be starting again."""
+        deadline = time.monotonic() + 15
+        while True:
+            answer = self.stage.ask(kind, names, self.last_targets[kind.name])
+            if "reports" in answer or time.monotonic() > deadline:
+                return answer
 
     def note_reports(self, kind, reports):
         self.rows = [replace(row, evidence=f"it ended with the host ({reports[row.name]['evidence']})")

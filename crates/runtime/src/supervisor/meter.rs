@@ -17,8 +17,8 @@ const PAUSE_PER_MEASURE: u32 = 40;
 const DESCRIPTORS_MAX: usize = 32_768;
 /// For the folders, in each measure.
 const COUNT_SLICE: Duration = Duration::from_millis(2);
-/// Between two counts of the folders.
-const COUNT_PAUSE: Duration = Duration::from_secs(1);
+/// Between two counts of the folders: with the slice it bounds how long a small folder can exceed its quota.
+const COUNT_PAUSE: Duration = Duration::from_millis(200);
 /// Measures in a row after which a process that cannot be measured is stopped: one that ends looks the same.
 const UNSEEN_MAX: u32 = 3;
 const MIB: u64 = 1024 * 1024;
@@ -46,7 +46,8 @@ impl Meter {
         let now = Instant::now();
         let own = Some(job.dir.clone()).filter(|dir| job.owns_dir && !dir.as_os_str().is_empty());
         Self {
-            folders: folders.into_iter().chain(own).chain(job.home.clone()).collect(),
+            // Counted from the last on: the own folder may be large, and must not delay the others.
+            folders: own.into_iter().chain(folders).chain(job.home.clone()).collect(),
             devices: Devices::default(),
             held: Held::default(),
             held_again: now,

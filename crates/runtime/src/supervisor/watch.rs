@@ -21,6 +21,8 @@ const FIRST_TICKS: u32 = 50;
 const FIRST: i32 = -20;
 /// Measuring processes may take one part in this many of a processor.
 const PAUSE_PER_MEASURE: u32 = 20;
+/// On a busy machine most of the time that a measure takes is waiting; it must not postpone the next for long.
+const PAUSE_MAX: Duration = Duration::from_millis(400);
 
 /// Returns why it ended, as a clause about the process, and how.
 pub(super) fn until_over(job: &Job, runner: Pid, mut meter: Meter) -> (String, Ended) {
@@ -46,7 +48,7 @@ pub(super) fn until_over(job: &Job, runner: Pid, mut meter: Meter) -> (String, E
         }
         ticks = ticks.saturating_add(1);
         let tick = if ticks < FIRST_TICKS { TICK_AT_FIRST } else { TICK };
-        pause = tick.max(meter.looked_for * PAUSE_PER_MEASURE);
+        pause = tick.max((meter.looked_for * PAUSE_PER_MEASURE).min(PAUSE_MAX));
     }
 }
 
