@@ -1,6 +1,6 @@
 // A table of runs; on phones each has two lines.
 import { Link, useLocation } from "wouter";
-import { ENDED, type Run } from "@/api/types";
+import { ENDED, FAILED, type Run } from "@/api/types";
 import { useT } from "@/i18n";
 import { Duration, StatusBadge, Time } from "@/ui";
 import { explainFailure } from "./logic/explain";
@@ -99,7 +99,7 @@ export function shortId(id: string): string {
 
 function Why({ run }: { run: Run }) {
   const t = useT();
-  if (!run.error || run.status === "cancelled") return null;
+  if (!run.error || !FAILED.has(run.status)) return null;
   const why = explainFailure(run.error.code, run.agent);
   return (
     <span className={styles["why"]} title={`${run.error.code}: ${run.error.message}`}>

@@ -1,7 +1,7 @@
 // The head of a run's page: input, answer and figures.
 import { useMemo } from "react";
 import { Link } from "wouter";
-import { ENDED, type Story } from "@/api/types";
+import { ENDED, FAILED, type Story } from "@/api/types";
 import { useLanguage } from "@/i18n";
 import { Card, Duration, Icon, Money, Num, Time } from "@/ui";
 import { shortId } from "@/pages/facts/short-id";
@@ -77,11 +77,11 @@ function Headline({ story, entries }: { story: Story; entries: Entry[] }) {
         {t(`runs.head.${run.status}`, { agent: run.agent, took })} <span className="muted">{parts}</span>
       </p>
       {why && (
-        <div className={run.status === "cancelled" ? styles["because"] : styles["broken"]}>
-          <Icon name={run.status === "cancelled" ? "info" : "error"} size={18} />
+        <div className={FAILED.has(run.status) ? styles["broken"] : styles["because"]}>
+          <Icon name={FAILED.has(run.status) ? "error" : "info"} size={18} />
           <div>
             <p><Inline text={said(t, why.what)} /></p>
-            {run.status !== "cancelled" && <p className={styles["said"]}><Inline text={run.error?.message ?? ""} /> <code>{run.error?.code}</code></p>}
+            {FAILED.has(run.status) && <p className={styles["said"]}><Inline text={run.error?.message ?? ""} /> <code>{run.error?.code}</code></p>}
             <p className={styles["todo"]}><Inline text={said(t, why.todo)} /></p>
           </div>
         </div>

@@ -1,6 +1,6 @@
 // Entries of a run's outcome and deliveries.
 
-import { ENDED, type Delivery, type Story } from "@/api/types";
+import { ENDED, FAILED, type Delivery, type Story } from "@/api/types";
 import { explainFailure } from "./explain";
 import type { FactStep, Step } from "./fold";
 import { text, time } from "./read";
@@ -31,7 +31,7 @@ function ending(story: Story, steps: readonly Step[]): Entry | undefined {
   const notes: Say[] = [why.what, why.todo];
   if (error.retryable === true) notes.push(say("runs.end.retryable"));
   return {
-    ...base, tone: run.status === "cancelled" ? "warn" : "bad", hint: error.message, notes,
+    ...base, tone: FAILED.has(run.status) ? "bad" : "warn", hint: error.message, notes,
     detail: { type: "json", value: { code: error.code, message: error.message, retryable: error.retryable ?? false } },
   };
 }
