@@ -90,6 +90,7 @@ pub(crate) fn settings(config: &Config) -> Settings {
         budget_day: config.budget_day,
         timezone: crate::timezone::of_machine(),
         approvals: config.approvals.clone(),
+        telemetry: config.telemetry.clone(),
         limits: config.limits.clone(),
     }
 }

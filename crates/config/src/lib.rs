@@ -22,6 +22,7 @@ mod runner;
 mod secret;
 mod server;
 mod surface;
+mod telemetry;
 #[cfg(test)]
 mod tests;
 mod token;
@@ -44,6 +45,7 @@ pub use runner::{Launch, Process, Runner, Sandbox, Wire, is_langbot_plugin};
 pub use secret::Secret;
 pub use server::{Server, Store, StoreUrl, Sync, Tls};
 pub use surface::{Surface, Webhook};
+pub use telemetry::Telemetry;
 pub use token::{Actors, Conversations, Role, Token};
 pub use tool::{McpReach, McpServer, ToolSource};
 
@@ -86,6 +88,7 @@ pub struct Config {
     pub surfaces: BTreeMap<String, Surface>,
     pub tokens: BTreeMap<String, Token>,
     pub approvals: Approvals,
+    pub telemetry: Option<Telemetry>,
     /// Every value above that came from the environment or a file; redacted from all output.
     pub secrets: Vec<Secret>,
 }
@@ -225,6 +228,7 @@ impl Config {
             limits: table("limits").map(Limits::read).unwrap_or_default(),
             approvals: table("approvals").map(Approvals::read).unwrap_or_default(),
             retention: table("retention").map(Retention::read).unwrap_or_default(),
+            telemetry: table("telemetry").and_then(Telemetry::read),
             budget_day: table("budget").and_then(budget),
             search_model: table("tool_search").and_then(tool_search),
             models: models(&mut root),

@@ -36,6 +36,9 @@ pub struct Envelope {
     pub raw_ref: Option<RawEventRef>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub adapter: Option<AdapterContext>,
+    /// The sender's trace, as its `traceparent` header names it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub traceparent: Option<String>,
     /// Why its agent was chosen; none if it is unbound.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bound: Option<Bound>,
@@ -67,6 +70,9 @@ pub struct Identity {
     pub actor: Option<ActorContext>,
     /// The number of the run's event in its conversation.
     pub conversation_seq: Option<i64>,
+    pub attempt: i64,
+    /// The sender's trace.
+    pub traceparent: Option<String>,
 }
 
 impl Identity {
@@ -89,6 +95,8 @@ impl Identity {
             capabilities: None,
             actor: event.actor.clone(),
             conversation_seq: run.conversation_seq,
+            attempt: run.attempt,
+            traceparent: envelope.traceparent.clone(),
         }
     }
 
@@ -161,6 +169,8 @@ pub struct ContextParts<'a> {
     pub resources: AgentResources,
     /// For processes that call the host for the run over HTTP.
     pub run_token: Option<String>,
+    /// With which the runner continues the trace of its run.
+    pub traceparent: Option<String>,
     pub remaining: Duration,
     pub now_ms: i64,
     pub timezone: Option<String>,
@@ -259,6 +269,9 @@ impl ContextParts<'_> {
         metadata.insert("host_version".to_owned(), env!("CARGO_PKG_VERSION").into());
         if let Some(token) = &self.run_token {
             metadata.insert("run_token".to_owned(), token.clone().into());
+        }
+        if let Some(traceparent) = &self.traceparent {
+            metadata.insert("traceparent".to_owned(), traceparent.clone().into());
         }
         AgentRuntimeContext {
             host: "greenroom".to_owned(),

@@ -57,6 +57,8 @@ pub struct Sender {
     pub limit: Option<SenderLimit>,
     /// Protocol-specific context, passed to the runner; no decision depends on it.
     pub adapter: Option<AdapterContext>,
+    /// The `traceparent` of its request.
+    pub traceparent: Option<String>,
 }
 
 impl Sender {
@@ -219,6 +221,7 @@ impl Shared {
             limited_to,
             raw_ref,
             adapter,
+            traceparent: sender.traceparent.clone(),
             bound,
             event,
         });

@@ -22,6 +22,7 @@ use crate::redaction::Redactor;
 use crate::resources::{ResourceSettings, Resources};
 use crate::settings::Settings;
 use crate::tasks::Tasks;
+use crate::telemetry::{self, Telemetry};
 use crate::tool_vectors::{self, ToolVectors};
 use crate::ungranted::Ungranted;
 use crate::{delivery, indexing, retention};
@@ -99,6 +100,7 @@ impl Host {
             tool_vectors: ToolVectors::default(),
             grant_cache: GrantCache::default(),
             ungranted: Ungranted::default(),
+            telemetry: Telemetry::default(),
             started_at: now_ms(),
             grants: Mutex::default(),
         });
@@ -115,6 +117,7 @@ impl Host {
         shared.tasks.spawn("collection", collect_regularly(Arc::clone(&shared)));
         shared.tasks.spawn("indexing", indexing::keep(Arc::clone(&shared)));
         shared.tasks.spawn("retention", retention::keep(Arc::clone(&shared)));
+        shared.tasks.spawn("telemetry", telemetry::keep(Arc::clone(&shared)));
         shared.tasks.spawn("tool vectors", tool_vectors::keep(Arc::clone(&shared)));
         Ok(Host { shared })
     }

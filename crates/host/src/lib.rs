@@ -35,6 +35,7 @@ mod run;
 pub mod settings;
 mod subscription;
 mod tasks;
+pub mod telemetry;
 mod tool_vectors;
 mod ungranted;
 

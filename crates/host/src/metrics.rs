@@ -1,7 +1,12 @@
-//! Counters, read by `/metrics`.
+//! Counters and histograms, read by `/metrics`.
+
+mod histogram;
+
+pub use histogram::{BOUNDS_S, Histogram, Snapshot};
 
 use greenroom_protocol::RunStatus;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::time::Duration;
 
 #[derive(Debug, Default)]
 pub struct Metrics {
@@ -16,7 +21,15 @@ pub struct Metrics {
     pub deliveries_unknown: AtomicU64,
     /// Failed attempts that will be retried.
     pub deliveries_retried: AtomicU64,
-    pub run_ms: AtomicU64,
+    pub model_tokens: AtomicU64,
+    /// From acceptance to start.
+    pub run_wait: Histogram,
+    /// From start to end.
+    pub run_duration: Histogram,
+    pub proxy_call_duration: Histogram,
+    pub model_call_duration: Histogram,
+    pub tool_call_duration: Histogram,
+    pub delivery_attempt_duration: Histogram,
     runs_open: AtomicUsize,
     /// One counter per status, in the order of `RunStatus::ALL`.
     runs_ended: [AtomicU64; RunStatus::ALL.len()],
@@ -29,6 +42,12 @@ impl Metrics {
 
     pub(crate) fn results(&self, count: usize) {
         self.results.fetch_add(count as u64, Ordering::Relaxed);
+    }
+
+    pub(crate) fn model_call(&self, took: Duration, tokens: Option<i64>) {
+        self.model_call_duration.observe(took);
+        let tokens = tokens.and_then(|tokens| u64::try_from(tokens).ok()).unwrap_or(0);
+        self.model_tokens.fetch_add(tokens, Ordering::Relaxed);
     }
 
     pub(crate) fn opened(&self, count: usize) {

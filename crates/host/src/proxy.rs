@@ -39,7 +39,7 @@ use serde_json::value::RawValue;
 use std::borrow::Cow;
 use std::panic::AssertUnwindSafe;
 use std::sync::{Arc, OnceLock, Weak};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use table::{AtEnd, Effect, ProxyMethod, Row, Turn};
 
 /// Extra cost for the plugin of a call without a live run.
@@ -82,6 +82,7 @@ impl Proxy for ProxyGate {
 }
 
 async fn serve(shared: &Arc<Shared>, call: ProxyCall) -> Answer {
+    let started = Instant::now();
     Metrics::add(&shared.metrics.proxy_calls);
     let run = live_run(shared, &call);
     let run = run.as_ref().and_then(|live| Some((live, live.rights()?)));
@@ -106,6 +107,7 @@ async fn serve(shared: &Arc<Shared>, call: ProxyCall) -> Answer {
             trail.refused(&shared.store, error.code).await;
         }
     }
+    shared.metrics.proxy_call_duration.observe(started.elapsed());
     answer
 }
 

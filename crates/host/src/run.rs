@@ -285,7 +285,7 @@ impl RunTask {
         follow_ups.extend(FollowUp::applied(&command, applied));
         self.shared.follow_up(follow_ups).await;
         if let Some(terminal) = &command.terminal {
-            self.shared.log_end(&self.run, terminal);
+            self.shared.log_end(&self.run, &self.envelope, terminal);
         }
         Ok(())
     }

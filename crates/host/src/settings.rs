@@ -4,7 +4,7 @@
 
 use greenroom_config::Micro;
 pub use greenroom_config::{
-    Approval, Approvals, Budget, GrantPolicy, Limits, Reach, Retention, Scope,
+    Approval, Approvals, Budget, GrantPolicy, Limits, Reach, Retention, Scope, Telemetry,
 };
 use greenroom_protocol::{Object, OnInterrupt, Queue, Replaces, RunnerId};
 use greenroom_surfaces::Surface;
@@ -19,6 +19,7 @@ pub struct Settings {
     pub limits: Limits,
     pub retention: Retention,
     pub approvals: Approvals,
+    pub telemetry: Option<Telemetry>,
     /// Limit for the cost of all models of all agents, per day in UTC.
     pub budget_day: Option<Micro>,
     /// The time zone of this machine, as an IANA name, if known.

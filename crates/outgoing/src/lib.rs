@@ -4,9 +4,10 @@
 //! entry allows them, and redirects are never followed.
 
 pub use greenroom_config::is_private;
+pub use reqwest::Client;
 
+use reqwest::Url;
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
-use reqwest::{Client, Url};
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;

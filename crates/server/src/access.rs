@@ -131,7 +131,15 @@ impl Caller {
             }),
             _ => None,
         };
-        Ok(Sender { entrance: TriggerSource::Api, name, actor, agents, limit, adapter: None })
+        Ok(Sender {
+            entrance: TriggerSource::Api,
+            name,
+            actor,
+            agents,
+            limit,
+            adapter: None,
+            traceparent: None,
+        })
     }
 
     /// The conversations that a limited caller reaches; none if it is not limited.

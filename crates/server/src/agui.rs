@@ -14,7 +14,7 @@ mod translate;
 
 use crate::accept::language;
 use crate::access::Caller;
-use crate::events::{check_type, read_body_within};
+use crate::events::{check_type, read_body_within, traceparent};
 use crate::facts::{can_read, stored_id};
 use crate::id::Id;
 use crate::query::Params;
@@ -59,6 +59,7 @@ struct AguiRequest {
     /// The sequence number of the last result that an earlier stream of this run delivered.
     last_event_id: Option<i64>,
     language: Language,
+    traceparent: Option<String>,
 }
 
 /// The run to stream.
@@ -82,11 +83,22 @@ impl AguiRequest {
         check_type(request.headers())?;
         let last_event_id = last_event_id(request.headers())?;
         let language = language(request.headers());
+        let traceparent = traceparent(request.headers());
         let bytes_max = app.options.limits.agui_bytes;
         let body = read_body_within(&app, request.into_body(), bytes_max).await?;
         let input = RunInput::parse(&body)?;
         let conversation = stored_id(&app, &caller, &workspace, input.thread_id.clone()).await?;
-        Ok(Self { app, caller, workspace, agent, input, conversation, last_event_id, language })
+        Ok(Self {
+            app,
+            caller,
+            workspace,
+            agent,
+            input,
+            conversation,
+            last_event_id,
+            language,
+            traceparent,
+        })
     }
 
     async fn run(self) -> ApiResult {
@@ -168,6 +180,7 @@ impl AguiRequest {
         }
         let mut sender = self.caller.require_sender()?;
         sender.adapter = Some(self.input.adapter());
+        sender.traceparent = self.traceparent.clone();
         let answer = match self.app.host.accept(&sender, event).await {
             Ok((answer, _)) => answer,
             // Another request with this `runId` was accepted first.

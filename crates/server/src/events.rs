@@ -18,6 +18,7 @@ use axum::response::IntoResponse;
 use bytes::Bytes;
 use futures_util::StreamExt;
 use greenroom_host::ids::DEFAULT_WORKSPACE;
+use greenroom_host::telemetry::TraceParent;
 use greenroom_protocol::{ErrorCode, NewEvent};
 
 /// How much of a body that is too large is read and dropped: a sender that is still writing when its
@@ -30,9 +31,10 @@ pub(crate) async fn accept(
     params: Params,
     request: Request,
 ) -> ApiResult {
-    let sender = caller.require_sender()?;
+    let mut sender = caller.require_sender()?;
     params.only(&[])?;
     check_type(request.headers())?;
+    sender.traceparent = traceparent(request.headers());
     let live = wants_stream(request.headers());
     let body = read_body(&app, request.into_body()).await?;
     let event = NewEvent::parse(&body).map_err(|error| Problem::invalid(error.to_string()))?;
@@ -44,6 +46,12 @@ pub(crate) async fn accept(
     }
     let status = if new { StatusCode::ACCEPTED } else { StatusCode::OK };
     Ok((status, Json(answer)).into_response())
+}
+
+/// The trace that a run continues; a header that is not one is ignored.
+pub(crate) fn traceparent(headers: &HeaderMap) -> Option<String> {
+    let given = headers.get("traceparent")?.to_str().ok()?.trim();
+    TraceParent::parse(given).map(|_| given.to_owned())
 }
 
 pub(crate) fn check_type(headers: &HeaderMap) -> Result<(), Problem> {

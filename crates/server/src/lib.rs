@@ -19,6 +19,7 @@ mod guard;
 mod id;
 mod idle_timer;
 mod listen;
+mod metrics;
 mod openapi;
 mod origin;
 mod overview;

@@ -7,8 +7,8 @@ use crate::request_policy::RequestPolicy;
 use crate::response::Problem;
 use crate::session::Sessions;
 use crate::{
-    agents, agui, approvals, artifacts, audit, connect, deliveries, events, facts, guard, openapi,
-    overview, resources, runs, session, system, tool_runtime, ui,
+    agents, agui, approvals, artifacts, audit, connect, deliveries, events, facts, guard, metrics,
+    openapi, overview, resources, runs, session, system, tool_runtime, ui,
 };
 use arc_swap::ArcSwap;
 use axum::Router;
@@ -170,7 +170,7 @@ pub(crate) fn routes() -> Vec<Route> {
     vec![
         Route::get("/healthz", system::healthz),
         Route::get("/readyz", system::readyz),
-        Route::get("/metrics", system::metrics),
+        Route::get("/metrics", metrics::metrics),
         Route::get("/openapi.json", openapi::document),
         Route::post("/v1/session", session::sign_in),
         Route::get("/v1/session", session::show),

@@ -1,19 +1,12 @@
-//! Health, readiness, checks, runners and metrics.
+//! Health, readiness, checks and runners.
 
 use crate::access::Caller;
 use crate::query::Params;
 use crate::response::{ApiResult, Problem, ok};
 use crate::router::App;
 use axum::extract::State;
-use axum::http::HeaderValue;
-use axum::http::header::CONTENT_TYPE;
-use axum::response::{IntoResponse, Response};
 use greenroom_host::ids::{rfc3339, unix_ms};
-use greenroom_host::metrics::Metrics;
-use greenroom_protocol::RunStatus;
 use serde_json::{Value, json};
-use std::fmt::Write;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Liveness.
 pub(crate) async fn healthz() -> ApiResult {
@@ -68,62 +61,4 @@ fn runner_view(state: &greenroom_runtime::RunnerState) -> Value {
         object.insert("last_failure".to_owned(), failure.into());
     }
     view
-}
-
-/// Prometheus text format.
-pub(crate) async fn metrics(State(app): State<App>, caller: Caller, params: Params) -> ApiResult {
-    caller.require_reader()?;
-    params.only(&[])?;
-    let text = render(app.host.metrics());
-    let mut response: Response = text.into_response();
-    let kind = HeaderValue::from_static("text/plain; version=0.0.4; charset=utf-8");
-    response.headers_mut().insert(CONTENT_TYPE, kind);
-    Ok(response)
-}
-
-fn render(metrics: &Metrics) -> String {
-    let mut out = String::new();
-    let counters: [(&str, &str, &AtomicU64); 11] = [
-        ("events_accepted_total", "Events accepted.", &metrics.events_accepted),
-        ("events_repeated_total", "Duplicate events.", &metrics.events_repeated),
-        (
-            "events_refused_total",
-            "Events rejected because their lane was full.",
-            &metrics.events_refused,
-        ),
-        ("results_total", "Results received.", &metrics.results),
-        ("proxy_calls_total", "Runner calls.", &metrics.proxy_calls),
-        ("proxy_refusals_total", "Runner calls that were rejected.", &metrics.proxy_refusals),
-        ("deliveries_done_total", "Deliveries done.", &metrics.deliveries_done),
-        ("deliveries_failed_total", "Deliveries rejected or given up.", &metrics.deliveries_failed),
-        (
-            "deliveries_unknown_total",
-            "Deliveries with an unknown outcome.",
-            &metrics.deliveries_unknown,
-        ),
-        (
-            "deliveries_retried_total",
-            "Failed delivery attempts that are retried.",
-            &metrics.deliveries_retried,
-        ),
-        ("run_milliseconds_total", "Total duration of ended runs.", &metrics.run_ms),
-    ];
-    for (name, help, counter) in counters {
-        let value = counter.load(Ordering::Relaxed);
-        let _ = writeln!(
-            out,
-            "# HELP greenroom_{name} {help}\n# TYPE greenroom_{name} counter\ngreenroom_{name} {value}"
-        );
-    }
-    out.push_str("# HELP greenroom_runs_ended_total Runs ended.\n# TYPE greenroom_runs_ended_total counter\n");
-    for status in RunStatus::ended() {
-        let (name, value) = (status.as_str(), metrics.runs_ended(status));
-        let _ = writeln!(out, "greenroom_runs_ended_total{{status=\"{name}\"}} {value}");
-    }
-    let open = metrics.runs_open();
-    let _ = writeln!(
-        out,
-        "# HELP greenroom_runs_open Runs queued or running.\n# TYPE greenroom_runs_open gauge\ngreenroom_runs_open {open}"
-    );
-    out
 }

@@ -141,5 +141,7 @@ async fn read(stream: &mut BufReader<TcpStream>) -> Option<Received> {
     let mut body = vec![0; header("content-length")?.parse().ok()?];
     stream.read_exact(&mut body).await.ok()?;
     let payload = serde_json::from_slice(&body).ok()?;
-    Some(Received { delivery_id: header("webhook-id")?, payload, headers })
+    // Other requests than deliveries have none.
+    let delivery_id = header("webhook-id").unwrap_or_default();
+    Some(Received { delivery_id, payload, headers })
 }

@@ -170,7 +170,8 @@ fn every_key_of_the_guide_is_accepted() {
 fn metrics_in(text: &str) -> BTreeSet<String> {
     let words = text.split(|c: char| !(c.is_ascii_alphanumeric() || c == '_'));
     let is_metric = |word: &&str| {
-        word.starts_with("greenroom_") && (word.ends_with("_total") || word.ends_with("_open"))
+        let kinds = ["_total", "_open", "_seconds", "_info"];
+        word.starts_with("greenroom_") && kinds.iter().any(|kind| word.ends_with(kind))
     };
     words.filter(is_metric).map(str::to_owned).collect()
 }

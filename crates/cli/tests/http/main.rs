@@ -20,5 +20,6 @@ mod sessions;
 mod sse;
 mod stage;
 mod surfaces;
+mod telemetry;
 mod views;
 mod webhook;

@@ -52,6 +52,7 @@ pub(super) async fn attempt(
     }
     let began = Instant::now();
     let sent = send(shared, row, settings.surfaces.get(&row.surface)).await;
+    shared.metrics.delivery_attempt_duration.observe(began.elapsed());
     fault::point("after_delivery");
     let (error, retry_after, last) = match sent {
         Outcome::Settled(outcome) => {

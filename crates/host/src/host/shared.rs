@@ -18,6 +18,7 @@ use crate::redaction::Redactor;
 use crate::resources::Resources;
 use crate::settings::Settings;
 use crate::tasks::Tasks;
+use crate::telemetry::Telemetry;
 use crate::tool_vectors::ToolVectors;
 use crate::ungranted::Ungranted;
 use arc_swap::ArcSwap;
@@ -31,6 +32,7 @@ use greenroom_store::{Store, StoreError, reads};
 use greenroom_surfaces::{Clients, Surface};
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 use tokio::sync::Notify;
 
 /// Grants cached in memory, so that a run does not read the one it was accepted with.
@@ -63,6 +65,7 @@ pub(crate) struct Shared {
     pub(crate) tool_vectors: ToolVectors,
     pub(crate) grant_cache: GrantCache,
     pub(crate) ungranted: Ungranted,
+    pub(crate) telemetry: Telemetry,
     /// Unix milliseconds.
     pub(crate) started_at: i64,
     pub(super) grants: Mutex<HashMap<String, Arc<Grant>>>,
@@ -85,11 +88,16 @@ impl Shared {
         identity
     }
 
-    /// Logs the end of a run and adds to the time that runs took.
-    pub(crate) fn log_end(&self, run: &RunRow, terminal: &Terminal) {
-        let took_ms = now_ms() - run.started_at.unwrap_or(run.created_at);
-        let took_ms = u64::try_from(took_ms).unwrap_or(0);
-        self.metrics.run_ms.fetch_add(took_ms, std::sync::atomic::Ordering::Relaxed);
+    /// Logs and measures the end of a run.
+    pub(crate) fn log_end(&self, run: &RunRow, envelope: &Envelope, terminal: &Terminal) {
+        let started_at = run.started_at.unwrap_or(run.created_at);
+        let took_ms = (now_ms() - started_at).max(0);
+        self.metrics.run_wait.observe_ms(started_at - run.created_at);
+        self.metrics.run_duration.observe_ms(took_ms);
+        if self.is_tracing() {
+            let took = Duration::from_millis(u64::try_from(took_ms).unwrap_or(0));
+            self.trace_run(&Identity::new(run, envelope), terminal, took);
+        }
         let code = terminal.error.as_ref().map_or("", |error| error.code.as_str());
         tracing::info!(run.id = %run.run_id, event.id = %run.event_id, agent = %run.agent,
             status = terminal.status.as_str(), code, took_ms, "run ended");

@@ -150,6 +150,7 @@ impl RunTask {
             delivery,
             cursors: &self.shared.cursors,
             run_token: self.shared.live.issue_token(&self.run.run_id, self.run.attempt),
+            traceparent: self.shared.traceparent(&identity),
             resources: granted_resources(grant, resources),
             remaining: self.live.deadline.left(),
             now_ms: now_ms(),

@@ -266,16 +266,23 @@ impl Spending {
         // Counted on the day on which it ended, as in the store.
         let now_ms = now_ms();
         self.count(charged, now_ms);
-        RecordModelCall {
+        let took = self.started.elapsed();
+        let tokens = usage.as_ref().and_then(tokens);
+        self.shared.metrics.model_call(took, tokens);
+        let record = RecordModelCall {
             outcome: outcome.to_owned(),
             day: day_of(now_ms),
-            tokens: usage.as_ref().and_then(tokens),
+            tokens,
             usage: usage.map(|usage| Value::Object(usage).to_string()),
             cost_micro: known,
             charged_micro: charged,
-            duration_ms: i64::try_from(self.started.elapsed().as_millis()).unwrap_or(i64::MAX),
+            duration_ms: i64::try_from(took.as_millis()).unwrap_or(i64::MAX),
             ..self.record.clone()
+        };
+        if let Some(rights) = self.live.as_ref().and_then(|live| live.rights()) {
+            self.shared.trace_model_call(&rights.identity, self.model.settings(), &record);
         }
+        record
     }
 
     fn count(&self, cost: Micro, now_ms: i64) {

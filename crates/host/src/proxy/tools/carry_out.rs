@@ -10,6 +10,7 @@ use crate::host::Shared;
 use crate::ids::{self, now_ms};
 use crate::live::{Entered, LiveRun, Rights};
 use crate::proxy::call::{Call, failed, stale};
+use crate::telemetry::ToolSpan;
 use futures_util::FutureExt;
 use greenroom_protocol::api::tools::{ToolAuthority, ToolCallResult};
 use greenroom_protocol::{AgentAPIError, Object};
@@ -120,6 +121,7 @@ impl Work {
 
     pub(super) async fn carry_out(self, start: CallStart) -> Result<ToolCallResult, AgentAPIError> {
         fault::point("before_tool");
+        let started = Instant::now();
         let output = match self.credential() {
             Ok(credential) => {
                 let work = self.invoke(credential.as_ref().map(Issued::expose));
@@ -130,7 +132,17 @@ impl Work {
             Err(failure) => ToolOutput::failure(failure),
         };
         fault::point("after_tool");
+        self.measure(started, &output);
         outcome::settle(self, start, output).await
+    }
+
+    fn measure(&self, started: Instant, output: &ToolOutput) {
+        let took = started.elapsed();
+        self.shared.metrics.tool_call_duration.observe(took);
+        let error = output.error.as_ref().map(|error| error.code.clone());
+        let (tool, tool_call_id) = (self.entry.tool.name.as_str(), self.tool_call_id.as_str());
+        let span = ToolSpan { tool, tool_call_id, took, error };
+        self.shared.trace_tool_call(&self.identity, span);
     }
 
     /// The call does not reach its tool; it still gets an output.
