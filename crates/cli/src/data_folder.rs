@@ -162,8 +162,8 @@ fn taken(path: &Path) -> Failure {
     let host: Value = serde_json::from_str(&text).unwrap_or_default();
     match (host["url"].as_str(), host["pid"].as_u64()) {
         (Some(url), Some(pid)) => Failure::new(message)
-            .hint(format!("it listens on {url} (pid {pid}); `--data DIR` selects another folder")),
-        _ => Failure::new(message).hint("`--data DIR` selects another folder"),
+            .hint(format!("it listens on {url} (pid {pid}); stop it first, or select another folder with `--data DIR`")),
+        _ => Failure::new(message).hint("stop it first, or select another folder with `--data DIR`"),
     }
 }
 

@@ -2,7 +2,7 @@
 //!
 //! Invariant: a listener keeps its settings except the certificate; an unusable certificate changes nothing.
 
-use crate::failure::Failure;
+use crate::failure::{Exit, Failure};
 use crate::{output, sign_in};
 use greenroom_config::{self as config, BasePath, Tls};
 use greenroom_server::{Certificate, ListenerKind, Server, TlsError, serve};
@@ -99,6 +99,7 @@ fn load(tls: &Tls) -> Result<Certificate, Failure> {
 
 fn unusable(error: TlsError) -> Failure {
     Failure::from(anyhow::Error::new(error).context("cannot use the certificate of `server.tls`"))
+        .exit(Exit::Usage)
         .hint("`cert` is a PEM file with the host's certificate first, `key` one with its private key")
 }
 

@@ -167,7 +167,7 @@ fn a_certificate_that_cannot_be_used_keeps_the_host_from_starting() {
     install(dir, [ONE[0], TWO[1]]);
     std::fs::write(dir.join("greenroom.toml"), CONFIG).unwrap();
     let started = told(dir, &["serve", "--listen", "127.0.0.1:0"]);
-    assert!(started.starts_with("exit 1"), "{started}");
+    assert!(started.starts_with("exit 2"), "{started}");
     assert!(started.contains("error: cannot use the certificate of `server.tls`"), "{started}");
     assert!(started.contains("hint: `cert` is a PEM file"), "{started}");
 }

@@ -92,6 +92,11 @@ async fn a_damaged_page_makes_the_host_not_ready_and_doctor_says_so() {
     let bytes = std::fs::read(&file).unwrap();
     let at = bytes.windows(20).rposition(|window| window == [b'x'; 20]).unwrap();
     overwrite(&file, at as u64, b"y");
+    let mut doctor = std::process::Command::new(PROGRAM);
+    let doctor = doctor.args(["doctor", "--data"]).arg(host.data()).output().unwrap();
+    let said = String::from_utf8_lossy(&doctor.stdout).into_owned();
+    assert_eq!(doctor.status.code(), Some(1), "{said}");
+    assert!(said.contains("of the database file differs from its checksum"), "{said}");
     // The check may end before the first look at `/readyz`.
     host.spawn();
     assert_eq!(host.alive().await, Started::Ready);
@@ -101,7 +106,7 @@ async fn a_damaged_page_makes_the_host_not_ready_and_doctor_says_so() {
     let check = database_check(&host).await;
     assert_eq!(check["ok"], false);
     let message = check["message"].as_str().unwrap();
-    assert!(message.contains("1 pages of the database file differ"), "{message}");
+    assert!(message.contains("of the database file differs from its checksum"), "{message}");
     assert!(host.stop().await.success());
 }
 

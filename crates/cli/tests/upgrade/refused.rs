@@ -45,7 +45,7 @@ async fn refuse_then_upgrade(kind: Kind) {
     for _ in 0..2 {
         let output = refuse_to_migrate(&opened);
         let said = String::from_utf8_lossy(&output.stderr).into_owned();
-        assert_eq!(output.status.code(), Some(1), "{said}");
+        assert_eq!(output.status.code(), Some(2), "{said}");
         let message = "error: the database has schema 1, this version needs schema ";
         assert!(said.contains(message), "{said}");
         assert!(said.contains("hint: create a backup with `greenroom backup create`"), "{said}");

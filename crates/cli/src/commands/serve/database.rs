@@ -3,7 +3,7 @@
 //! Invariant: an error names the database without user and password.
 
 use super::Migrate;
-use crate::failure::Failure;
+use crate::failure::{Exit, Failure};
 use greenroom_store::{Location, OnLoss, Options, SchemaVersion, Store, StoreError};
 
 /// What an operator can do about damage.
@@ -30,7 +30,8 @@ pub(super) fn open(options: &Options, migrate: Migrate, on_loss: OnLoss) -> Resu
         && found < known
     {
         let message = format!("the database has schema {found}, this version needs schema {known}");
-        return Err(Failure::new(message).hint(
+        // As for a configuration that does not fit: a supervisor must not try again.
+        return Err(Failure::new(message).exit(Exit::Usage).hint(
             "create a backup with `greenroom backup create`, then start without `--migrate=no` to upgrade it",
         ));
     }

@@ -108,8 +108,18 @@ pub(crate) fn open(
 /// Whether a host could start with the files as they are. Changes nothing; says nothing while a host uses them.
 pub(crate) fn inspect(path: &Path, sync: Sync) -> Result<(), StoreError> {
     let Ok(_lock) = take_lock(path) else { return Ok(()) };
-    let Looked { facts, .. } = look(&Files::of(path), sync)?;
-    refuse(&judge(&facts), OnLoss::Refuse)
+    let files = Files::of(path);
+    let Looked { facts, log_pages, .. } = look(&files, sync)?;
+    let mut judgement = judge(&facts);
+    refuse(&judgement, OnLoss::Refuse)?;
+    if judgement.sums == SumsUse::Keep
+        && let Some(sums) = Sums::view(&files.sums).map_err(failed)?
+    {
+        let file = File::open(path).map_err(failed)?;
+        let page_bytes = page_bytes(&SqliteDriver::reader(path)?.connection)?;
+        judgement.problems.extend(compare_all(&file, page_bytes, (&sums, &log_pages))?);
+    }
+    refuse(&judgement, OnLoss::Refuse)
 }
 
 fn refuse(judgement: &Judgement, on_loss: OnLoss) -> Result<(), StoreError> {
@@ -186,10 +196,20 @@ fn check_all(
     known: (&Sums, &Pages),
 ) -> Result<Vec<String>, StoreError> {
     tracing::info!("checking the whole database before the start");
+    let pages = compare_all(file, page_bytes, known)?;
+    let structure = check_structure(connection, "PRAGMA integrity_check(3)");
+    Ok(pages.into_iter().chain(structure).collect())
+}
+
+/// Compares every page with its checksum.
+fn compare_all(
+    file: &File,
+    page_bytes: usize,
+    known: (&Sums, &Pages),
+) -> Result<Option<String>, StoreError> {
     let mut scan = Scan::default();
     while scan.step(file, page_bytes, known).map_err(failed)? == Progress::More {}
-    let structure = check_structure(connection, "PRAGMA integrity_check(3)");
-    Ok(scan.problem().into_iter().chain(structure).collect())
+    Ok(scan.problem())
 }
 
 /// What SQLite finds wrong.

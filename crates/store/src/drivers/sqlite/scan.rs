@@ -66,10 +66,12 @@ impl Scan {
     /// What is wrong, if anything is.
     pub(super) fn problem(&self) -> Option<String> {
         let first = self.damaged.first()?;
-        let count = self.damaged.len();
-        Some(format!(
-            "{count} pages of the database file differ from their checksums, the first one is page {first}"
-        ))
+        Some(match self.damaged.len() {
+            1 => format!("page {first} of the database file differs from its checksum"),
+            count => format!(
+                "{count} pages of the database file differ from their checksums, the first one is page {first}"
+            ),
+        })
     }
 }
 

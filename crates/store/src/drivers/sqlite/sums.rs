@@ -17,6 +17,14 @@ const ENTRY_BYTES: usize = 8;
 
 pub(super) struct Sums {
     file: File,
+    use_of: Use,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Use {
+    Keep,
+    /// Only to compare: what is written is dropped.
+    View,
 }
 
 /// What is known about a page.
@@ -48,7 +56,16 @@ impl Sums {
     pub(super) fn open(path: &Path) -> io::Result<Self> {
         let mut options = OpenOptions::new();
         options.create(true).truncate(false).read(true).write(true).mode(0o600);
-        Ok(Self { file: options.open(path)? })
+        Ok(Self { file: options.open(path)?, use_of: Use::Keep })
+    }
+
+    /// The checksums as they are, to compare only; none if there are none.
+    pub(super) fn view(path: &Path) -> io::Result<Option<Self>> {
+        match File::open(path) {
+            Ok(file) => Ok(Some(Self { file, use_of: Use::View })),
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(error),
+        }
     }
 
     /// Forgets every checksum.
@@ -67,6 +84,9 @@ impl Sums {
     }
 
     pub(super) fn write(&self, pages: &Pages) -> io::Result<()> {
+        if self.use_of == Use::View {
+            return Ok(());
+        }
         let mut run: Vec<u8> = Vec::new();
         let mut first = 0;
         for (&page, &sum) in pages {
