@@ -202,7 +202,7 @@ impl Shared {
         let settings = self.settings.load();
         let workspace = workspace_of(&event).to_owned();
         let (agent, bound) = bind(&settings, sender, &sender.as_sent(&event), &workspace)?.unzip();
-        let surface = surface(&settings, &event, agent)?;
+        let surface = surface(&settings, Some(sender), &event, agent)?;
         let run = match agent {
             Some(agent) if self.metrics.runs_open() >= settings.limits.runs_open => {
                 let open = self.metrics.runs_open();

@@ -82,6 +82,28 @@ async fn a_damaged_log_refuses_the_start_and_an_accepted_loss_is_an_event() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_young_database_that_lost_its_whole_log_goes_on_when_the_loss_is_accepted() {
+    let mut host = TestHost::start(PROGRAM, "").await;
+    for number in 0..20 {
+        host.api().send_event(&event(&format!("e{number}"))).await;
+    }
+    host.kill();
+    std::fs::remove_file(host.data().join("greenroom.db-wal")).unwrap();
+    let Started::Died(_) = host.try_start().await else { panic!("it started") };
+    assert!(host.log().contains("the write-ahead log is gone"), "{}", host.log());
+    host.set_args(&["--accept-loss"]);
+    host.start_again().await;
+    host.api().send_event(&event("after")).await;
+    let kept = std::fs::read_dir(host.data()).unwrap();
+    let names: Vec<String> =
+        kept.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+    assert!(names.iter().any(|name| name.starts_with("artifacts.lost-")), "{names:?}");
+    host.set_args(&[]);
+    assert!(host.stop().await.success());
+    host.start_again().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_damaged_page_makes_the_host_not_ready_and_doctor_says_so() {
     let mut host = TestHost::start(PROGRAM, "").await;
     for number in 0..60 {
@@ -120,7 +142,7 @@ async fn a_database_file_that_is_removed_is_noticed_and_nothing_more_is_acknowle
     assert_eq!(not_ready(&host).await["details"]["reason"], "database_gone");
     let check = database_check(&host).await;
     let message = check["message"].as_str().unwrap();
-    assert!(message.contains("its files were removed, replaced or moved"), "{message}");
+    assert!(message.contains("its files were removed, replaced, cut or moved"), "{message}");
     assert!(host.stop().await.success());
     assert!(!host.data().join("greenroom.db").exists());
     let Started::Died(_) = host.try_start().await else { panic!("it started") };

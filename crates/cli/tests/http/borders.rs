@@ -279,3 +279,44 @@ async fn an_entry_names_conversations_that_its_token_reaches() {
     assert_eq!(texts(&stage, LIMITED, "telegram:5").await, ["waiting"; 2]);
     assert_eq!(texts(&stage, BRIDGE, "telegram:5").await, ["a private word"; 2]);
 }
+
+#[tokio::test]
+async fn a_limited_sender_names_the_surfaces_of_its_agents_only() {
+    let receiver = greenroom_testkit::receiver::Receiver::start().await;
+    let more = format!(
+        r#"
+[agents.desk]
+runner = "plugin:greenroom/echo/default"
+events = []
+delivery = "desk"
+
+[surfaces.desk]
+kind = "webhook"
+url = "{url}"
+allow_private = true
+
+[surfaces.alarm]
+kind = "webhook"
+url = "{url}"
+allow_private = true
+
+[tokens.ann]
+role = "sender"
+agents = ["desk"]
+token = {{ file = "ann" }}
+"#,
+        url = receiver.url()
+    );
+    let stage = Stage::with(&more).await;
+    let event = |surface: &str| {
+        json!({"event_type": "message.received", "agent": "desk", "input": {"text": "hi"},
+            "delivery": {"surface": surface}})
+    };
+    let foreign = post(&stage, ANN, "/v1/events", &event("alarm")).await;
+    let missing = post(&stage, ANN, "/v1/events", &event("nowhere")).await;
+    let message = foreign.refused(400, "invalid_argument");
+    assert_eq!(message.replace("alarm", "nowhere"), missing.refused(400, "invalid_argument"));
+    for (token, surface) in [(ANN, "desk"), (ANN, "api"), (stage.admin.as_str(), "alarm")] {
+        say(&stage, token, &event(surface)).await;
+    }
+}

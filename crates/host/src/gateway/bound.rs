@@ -32,6 +32,7 @@ pub(super) fn bind<'a>(
 /// The surface of the answer: from the event, else from the agent.
 pub(crate) fn surface(
     settings: &Settings,
+    sender: Option<&Sender>,
     event: &NewEvent,
     agent: Option<&Agent>,
 ) -> Result<Option<String>, Refusal> {
@@ -42,12 +43,24 @@ pub(crate) fn surface(
     match named {
         // The API itself: the sender reads the results of the run.
         Some("api") => Ok(None),
-        Some(name) if settings.surfaces.contains_key(name) => Ok(Some(name.to_owned())),
+        Some(name)
+            if settings.surfaces.contains_key(name)
+                && sender.is_none_or(|sender| may_name(sender, settings, name)) =>
+        {
+            Ok(Some(name.to_owned()))
+        }
         Some(name) => {
             Err(Refusal::Invalid(format!("`delivery.surface`: there is no surface `{name}`")))
         }
         None => Ok(agent.and_then(|agent| agent.delivery.clone())),
     }
+}
+
+/// A limited sender names the surfaces of its agents; any other does not exist for it.
+fn may_name(sender: &Sender, settings: &Settings, surface: &str) -> bool {
+    let delivers = |agent: &Agent| agent.delivery.as_deref() == Some(surface);
+    let mut own = settings.agents.iter().filter(|agent| sender.may_reach(&agent.name));
+    sender.limit.is_none() || own.any(delivers)
 }
 
 pub(super) fn is_replay(event: &NewEvent) -> bool {

@@ -63,7 +63,7 @@ impl Host {
                 "tie"
             }
         };
-        let surface = surface(&settings, event, agent)?;
+        let surface = surface(&settings, None, event, agent)?;
         let grant = agent.and_then(|agent| self.grant_of(agent));
         let seen = grant.as_ref().map(|grant| granted_resources(grant, &self.resources()));
         let binding = agent.map(|agent| {

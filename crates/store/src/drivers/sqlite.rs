@@ -202,6 +202,9 @@ impl Driver for SqliteDriver {
     }
 
     fn begin(&mut self) -> Result<(), StoreError> {
+        if self.marker.as_ref().is_some_and(|marker| !marker.log_is_whole()) {
+            return Err(gone());
+        }
         self.execute("BEGIN IMMEDIATE", &[]).map(drop)
     }
 
@@ -209,7 +212,7 @@ impl Driver for SqliteDriver {
         self.execute("COMMIT", &[])?;
         match &self.marker {
             Some(marker)
-                if !marker.files_exist(self.connection.path().unwrap_or_default().as_ref()) =>
+                if !marker.files_are_whole(self.connection.path().unwrap_or_default().as_ref()) =>
             {
                 Err(gone())
             }
@@ -241,7 +244,7 @@ fn open_existing(path: &Path) -> Result<Connection, StoreError> {
 }
 
 fn gone() -> StoreError {
-    StoreError::Gone("its files were removed, replaced or moved".to_owned())
+    StoreError::Gone("its files were removed, replaced, cut or moved".to_owned())
 }
 
 fn refused(error: rusqlite::Error) -> StoreError {

@@ -82,7 +82,13 @@ pub(super) fn judge(facts: &Facts) -> Judgement {
 
 /// A database that has no mark, or an outdated one: only the log itself can show damage.
 fn unmarked(facts: &Facts, mark: Mark) -> Judgement {
+    let has_lost_mark =
+        matches!(facts.mark, Found::Missing) && facts.sums.is_some_and(|commits| commits > 0);
     let problems = match facts.log {
+        // Checksums of commits are written by hosts that write a mark first.
+        _ if has_lost_mark => vec![
+            "the commit mark is missing, so it is not known whether commits are missing".to_owned(),
+        ],
         LogFacts::Read { tail, .. } if facts.sync == Sync::Full && tail.finished_commits > 0 => {
             vec![damaged_log(tail.finished_commits)]
         }

@@ -108,7 +108,7 @@ impl Keeper {
 
     /// Whether the database is gone; nothing is done with its path then.
     fn note_gone(&self) -> bool {
-        if !self.marker.files_exist(&self.files.database) {
+        if !self.marker.files_are_whole(&self.files.database) {
             self.condition.note(&super::gone());
         }
         self.condition.refuse_gone().is_err()
@@ -203,7 +203,11 @@ impl Keeper {
         self.note_moved(mark.commits)?;
         match after {
             After::Restart => Ok(()),
-            After::Truncate => checkpoint(connection, "TRUNCATE").map(drop),
+            After::Truncate => {
+                // Even if it fails: the log may be empty then.
+                self.marker.note_truncated();
+                checkpoint(connection, "TRUNCATE").map(drop)
+            }
         }
     }
 

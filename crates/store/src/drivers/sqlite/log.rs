@@ -175,11 +175,17 @@ impl LogReader {
     }
 }
 
-/// The generation that a log file holds.
-pub(super) fn read_salt(file: &File) -> io::Result<Salt> {
-    let mut bytes = [0; 8];
-    file.read_exact_at(&mut bytes, 16)?;
-    Ok([number(&bytes, 0), number(&bytes, 4)])
+/// The generation that a log file holds, and the bytes of so many frames. Fails if it has no header: something else
+/// has cut or overwritten it.
+pub(super) fn read_salt(file: &File, frames: u64) -> io::Result<(Salt, u64)> {
+    let mut header = [0; 24];
+    file.read_exact_at(&mut header, 0)?;
+    if number(&header, 0) & !1 != MAGIC {
+        return Err(io::Error::new(ErrorKind::InvalidData, "the write-ahead log was cut"));
+    }
+    let frame_bytes = FRAME_HEADER_BYTES as u64 + u64::from(number(&header, 8));
+    let salt = [number(&header, 16), number(&header, 20)];
+    Ok((salt, HEADER_BYTES as u64 + frames * frame_bytes))
 }
 
 fn number(bytes: &[u8], at: usize) -> u32 {

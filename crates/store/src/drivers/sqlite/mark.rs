@@ -134,6 +134,10 @@ struct State {
     frames: u64,
     /// Opened with the first commit.
     log: Option<(File, Identity)>,
+    /// The bytes of the log up to the last commit.
+    log_bytes: u64,
+    /// Whether something else has cut the log.
+    is_cut: bool,
 }
 
 impl Marker {
@@ -149,14 +153,21 @@ impl Marker {
         file.write_all_at(&mark.encode(), 0)?;
         file.sync_all()?;
         sync_folder(path)?;
-        Ok(Self { file, log_path, state: Mutex::new(State { mark, frames, log: None }) })
+        Ok(Self {
+            file,
+            log_path,
+            state: Mutex::new(State { mark, frames, log: None, log_bytes: 0, is_cut: false }),
+        })
     }
 
     /// Counts a commit, with which the log has so many frames now.
     pub(super) fn count_commit(&self, frames: u64) -> io::Result<()> {
         let mut state = self.lock();
         state.frames = frames;
-        let salt = state.log(&self.log_path).and_then(|(log, _)| read_salt(log))?;
+        let salt = state.log(&self.log_path).and_then(|(log, _)| read_salt(log, frames));
+        state.is_cut |= salt.is_err();
+        let (salt, log_bytes) = salt?;
+        state.log_bytes = log_bytes;
         let mark = &mut state.mark;
         if salt != mark.salt {
             // SQLite restarts the log only when all of it is in the database file.
@@ -169,6 +180,20 @@ impl Marker {
         }
         let bytes = mark.encode();
         self.file.write_all_at(&bytes, 0)
+    }
+
+    /// The log is empty: the host itself has truncated it.
+    pub(super) fn note_truncated(&self) {
+        self.lock().log_bytes = 0;
+    }
+
+    /// Whether the log still has all that was committed. For the writer alone: nothing may truncate the log
+    /// meanwhile.
+    pub(super) fn log_is_whole(&self) -> bool {
+        let mut state = self.lock();
+        let file = state.log.as_ref().and_then(|(log, _)| log.metadata().ok());
+        state.is_cut |= file.is_some_and(|file| file.len() < state.log_bytes);
+        !state.is_cut
     }
 
     /// Changes the mark and writes it.
@@ -189,13 +214,14 @@ impl Marker {
         (state.mark, state.frames)
     }
 
-    /// Whether database and log are still the files that this host opened.
-    pub(super) fn files_exist(&self, path: &Path) -> bool {
+    /// Whether database and log are still the files that this host opened, and the log has every commit.
+    pub(super) fn files_are_whole(&self, path: &Path) -> bool {
         let state = self.lock();
         let is = |path: &Path, known: &Identity| {
             Identity::of(path).is_ok_and(|found| found.is_same(known))
         };
-        is(path, &state.mark.file)
+        !state.is_cut
+            && is(path, &state.mark.file)
             && state.log.as_ref().is_none_or(|(_, known)| is(&self.log_path, known))
     }
 
