@@ -1,9 +1,8 @@
 """Drives LocalAgent, unmodified: what it shows, and what it asks of the model, here and under the host it was written for.
 
-    python local_agent.py GREENROOM PLUGINS [--langbot PYTHON]
+    python local_agent.py GREENROOM PLUGINS [--newer] [--langbot PYTHON]
 """
 
-import argparse
 import json
 import pathlib
 import re
@@ -15,7 +14,7 @@ from fakes.mcp import Mcp
 from fakes.openai import Openai, is_summary, text_of
 from hosts.greenroom import Greenroom
 from hosts.langbot import Langbot
-from official import environment
+from official import arguments, environment, sources
 from table import FILE
 
 PLUGIN = "langbot-team/LocalAgent"
@@ -31,11 +30,10 @@ def config(primary, fallbacks, **more):
 
 
 class Stage:
-    def __init__(self, host_of, checkouts, python):
+    def __init__(self, host_of, source, python):
         self.model, self.tools = Openai(), Mcp()
         models = {"m": (self.model.url, "m"), "broken": (self.model.url, "broken")}
         self.host = host_of(models, {"box": self.tools.url})
-        source = checkouts / "langbot-local-agent"
         for name, settings, queue in [("local", config("m", []), "serial"),
                                       ("fallback", config("broken", ["m"]), "serial"),
                                       ("primary", config("m", ["broken"]), "serial"),
@@ -58,6 +56,9 @@ def messages(requests):
             content = message.get("content")
             if isinstance(content, list):
                 content = [part.get("text") or part["type"] for part in content]
+                # One text is the same in both forms; what the plugin writes about attachments has the host's names.
+                content = [part for part in content if not part.startswith('{"type": "langbot_input')]
+                content = content[0] if len(content) == 1 else content
             calls = [call["function"]["name"].split(".")[-1].split("__")[-1] for call in message.get("tool_calls") or []]
             told.append([message["role"], re.sub(r"[0-9a-f-]{32,36}|call_\w+", "…", json.dumps(content)), calls])
         told.append("---")
@@ -143,24 +144,19 @@ def run(stage):
 
 
 def main():
-    parser = argparse.ArgumentParser()
-    parser.add_argument("greenroom", type=pathlib.Path)
-    parser.add_argument("plugins", type=pathlib.Path)
-    parser.add_argument("--langbot", type=pathlib.Path)
-    parser.add_argument("--keep", type=pathlib.Path)
-    given = parser.parse_args()
+    given = arguments().parse_args()
     with tempfile.TemporaryDirectory() as folder:
         folder = given.keep or pathlib.Path(folder)
-        checkouts = given.plugins.resolve()
-        python = environment(checkouts, folder, [])
+        sdk, source_of = sources(given, folder)
+        python, source = environment(sdk, folder, []), source_of("langbot-local-agent")
         for name in ("ours", "theirs"):
             (folder / name).mkdir()
         table = run(Stage(lambda models, tools: Greenroom(given.greenroom.resolve(), folder / "ours", models, tools),
-                          checkouts, python))
+                          source, python))
         failed = [cell for cell, (worked, _) in table.items() if worked is not True]
         if given.langbot:
             theirs = run(Stage(lambda models, tools: Langbot(given.langbot.absolute(), folder / "theirs", models, tools),
-                               checkouts, python))
+                               source, python))
             for cell, (_, one) in table.items():
                 other = theirs.get(cell, (None, None))[1]
                 if one and other and one != other:

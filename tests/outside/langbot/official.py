@@ -1,9 +1,10 @@
 """Drives the official plugins under a real host, with fakes of their services, and prints what worked.
 
-    python official.py GREENROOM PLUGINS [--langbot PYTHON] [--only NAME,…]
+    python official.py GREENROOM PLUGINS [--newer] [--langbot PYTHON] [--only NAME,…]
 
 GREENROOM is the binary. PLUGINS is a folder with checkouts of `langbot-plugin-sdk` (branch `dev/4.11.x`),
 `langbot-agent-runner` and `langbot-local-agent`; nothing of them is changed: the plugins are copied.
+With `--newer` the copies get the names of the newer dialect and run on the published SDK.
 PYTHON has the host that they were written for; what it shows and asks is then compared.
 """
 
@@ -18,31 +19,49 @@ import tempfile
 from fakes.mcp import Mcp
 from hosts.greenroom import Greenroom
 from hosts.langbot import Langbot
+from newer import renamed
 from table import CELLS, FILE, ROWS, Cli, asked, comparable, forget, free_port
 
+# The SDK of the newer dialect, as `tests/prepare.sh` installs it.
+PUBLISHED = "0.7.18"
 HERE = pathlib.Path(__file__).parent
 GRANT = {"tools": ["box.*"], "history": "conversation", "state": ["conversation", "actor", "runner"],
          "artifacts": "conversation"}
 
 
-def environment(checkouts, folder, rows):
-    """An interpreter with the SDK of the older dialect and what the plugins need."""
+def environment(sdk, folder, rows):
+    """An interpreter with this SDK and what the plugins need."""
     python = folder / "venv/bin/python"
     if not python.exists():
         subprocess.run([sys.executable, "-m", "venv", folder / "venv"], check=True)
         needed = {"httpx", "pyjwt", "aiohttp"}.union(*(row.requirements for row in rows))
-        subprocess.run([python, "-m", "pip", "install", "-q", "--disable-pip-version-check",
-                        checkouts / "langbot-plugin-sdk", *sorted(needed)], check=True)
+        subprocess.run([python, "-m", "pip", "install", "-q", "--disable-pip-version-check", sdk, *sorted(needed)],
+                       check=True)
     return python
+
+
+def sources(given, folder):
+    """The SDK, and where a plugin's copy comes from."""
+    checkouts = given.plugins.resolve()
+    if not given.newer:
+        return checkouts / "langbot-plugin-sdk", lambda path: checkouts / path
+    made = {}
+
+    def source(path):
+        if path not in made:
+            made[path] = renamed(checkouts / path, folder / "newer" / path)
+        return made[path]
+
+    return f"langbot-plugin=={PUBLISHED}", source
 
 
 class Stage:
     """One host with all rows on it, each with a fake of its own."""
 
-    def __init__(self, host, checkouts, python, rows):
+    def __init__(self, host, source_of, python, rows):
         self.host, self.fakes, ports = host, {}, {}
         for row in rows:
-            source = checkouts / "langbot-agent-runner" / (row.folder or f"{row.name}-agent")
+            source = source_of(f"langbot-agent-runner/{row.folder or f'{row.name}-agent'}")
             folder = host.workspace(row.name)
             port = ports.setdefault(row.plugin, free_port())
             if isinstance(row.fake, str):
@@ -126,31 +145,37 @@ def differences(row, ours, theirs):
             yield f"{row.name} {cell}: asked {json.dumps(requests)}\n    by LangBot {json.dumps(expected)}"
 
 
-def main():
+def arguments():
     parser = argparse.ArgumentParser()
     parser.add_argument("greenroom", type=pathlib.Path)
     parser.add_argument("plugins", type=pathlib.Path)
+    parser.add_argument("--newer", action="store_true")
     parser.add_argument("--langbot", type=pathlib.Path)
-    parser.add_argument("--only", default="")
     parser.add_argument("--keep", type=pathlib.Path)
+    return parser
+
+
+def main():
+    parser = arguments()
+    parser.add_argument("--only", default="")
     given = parser.parse_args()
     rows = [row for row in ROWS if not given.only or row.name in given.only.split(",")]
-    checkouts = given.plugins.resolve()
     with tempfile.TemporaryDirectory() as folder:
         folder = given.keep or pathlib.Path(folder)
-        python = environment(checkouts, folder, rows)
+        sdk, source_of = sources(given, folder)
+        python = environment(sdk, folder, rows)
         tools = Mcp()
         failed = []
         (folder / "ours").mkdir()
         host = Greenroom(given.greenroom.resolve(), folder / "ours", {}, {"box": tools.url})
-        ours = played_on(host, checkouts, python, rows)
+        ours = played_on(host, source_of, python, rows)
         for row in rows:
             failed += [f"{row.name} {cell}" for cell, (worked, _) in ours[row.name].items() if worked is not True]
         if given.langbot:
             (folder / "theirs").mkdir()
             compared = [row for row in rows if not row.alone]
             host = Langbot(given.langbot.absolute(), folder / "theirs", {}, {"box": tools.url})
-            theirs = played_on(host, checkouts, python, compared)
+            theirs = played_on(host, source_of, python, compared)
             for row in compared:
                 failed += list(differences(row, ours[row.name], theirs[row.name]))
         for one in failed:
@@ -158,8 +183,8 @@ def main():
         return 1 if failed else 0
 
 
-def played_on(host, checkouts, python, rows):
-    stage = Stage(host, checkouts, python, rows)
+def played_on(host, source_of, python, rows):
+    stage = Stage(host, source_of, python, rows)
     host.start()
     try:
         return run(stage, rows)
