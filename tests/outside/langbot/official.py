@@ -25,6 +25,12 @@ from table import CELLS, FILE, ROWS, Cli, asked, comparable, forget, free_port
 # The SDK of the newer dialect, as `tests/prepare.sh` installs it.
 PUBLISHED = "0.7.18"
 HERE = pathlib.Path(__file__).parent
+# Where the other host does less, or otherwise. It keeps the answers of plugins that send chunks only out of the history,
+# and its published version shows a message twice that is in the end of the run again, and loses inline pictures.
+CHUNKS_ONLY = [(name, "history") for name in ("n8n", "dify-chat", "dify-agent", "dify-workflow", "coze", "langflow")]
+TWICE = [(name, cell) for name in ("claude-code", "codex") for cell in ("text", "state", "tool", "history")]
+PICTURES = [(name, "picture") for name in ("dify-chat", "dify-agent", "dify-workflow", "coze", "deerflow", "acp")]
+KNOWN = {False: CHUNKS_ONLY, True: CHUNKS_ONLY + TWICE + PICTURES}
 GRANT = {"tools": ["box.*"], "history": "conversation", "state": ["conversation", "actor", "runner"],
          "artifacts": "conversation"}
 
@@ -132,9 +138,11 @@ def run(stage, rows):
     return table
 
 
-def differences(row, ours, theirs):
-    """What the two hosts do not agree on."""
+def differences(row, ours, theirs, known):
+    """What the two hosts do not agree on, without what is known."""
     for cell in CELLS:
+        if (row.name, cell) in known:
+            continue
         (_, one), (_, other) = ours.get(cell, (None, None)), theirs.get(cell, (None, None))
         if one is None or other is None:
             continue
@@ -177,7 +185,7 @@ def main():
             host = Langbot(given.langbot.absolute(), folder / "theirs", {}, {"box": tools.url})
             theirs = played_on(host, source_of, python, compared)
             for row in compared:
-                failed += list(differences(row, ours[row.name], theirs[row.name]))
+                failed += list(differences(row, ours[row.name], theirs[row.name], KNOWN[given.newer]))
         for one in failed:
             print("FAILS", one)
         return 1 if failed else 0

@@ -184,7 +184,7 @@ fn every_reader_ends_with_what_langbot_shows_for_random_sequences() {
     let (stage, receiver) = runtime.block_on(async {
         let receiver = Receiver::start().await;
         let surface = format!(
-            "[surfaces.hook]\nkind = \"webhook\"\nurl = \"{}\"\nsecret = \"not-a-real-secret\"\nallow_private = true\n",
+            "[surfaces.hook]\nkind = \"webhook\"\nurl = \"{}\"\nallow_private = true\n",
             receiver.url()
         );
         let agents = agent("delivered", "basics", "replay", "delivery = \"hook\"")
