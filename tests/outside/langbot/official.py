@@ -30,7 +30,9 @@ HERE = pathlib.Path(__file__).parent
 CHUNKS_ONLY = [(name, "history") for name in ("n8n", "dify-chat", "dify-agent", "dify-workflow", "coze", "langflow")]
 TWICE = [(name, cell) for name in ("claude-code", "codex") for cell in ("text", "state", "tool", "history")]
 PICTURES = [(name, "picture") for name in ("dify-chat", "dify-agent", "dify-workflow", "coze", "deerflow", "acp")]
-KNOWN = {False: CHUNKS_ONLY, True: CHUNKS_ONLY + TWICE + PICTURES}
+# Its attachments have no type, so that Dify gets a picture as a document.
+DOCUMENTS = [(name, "picture") for name in ("dify-chat", "dify-agent", "dify-workflow")]
+KNOWN = {False: CHUNKS_ONLY + DOCUMENTS, True: CHUNKS_ONLY + TWICE + PICTURES}
 GRANT = {"tools": ["box.*"], "history": "conversation", "state": ["conversation", "actor", "runner"],
          "artifacts": "conversation"}
 

@@ -8,7 +8,7 @@ use crate::snapshots::through_agui;
 use crate::stage::{PATIENCE, Stage, agent};
 use greenroom_protocol::TranscriptRole;
 use greenroom_testkit::reader::{SeenResults, follow};
-use greenroom_testkit::receiver::Receiver;
+use greenroom_testkit::receiver::{Received, Receiver};
 use greenroom_testkit::wait::wait_for;
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestCaseError, TestRunner};
@@ -127,13 +127,11 @@ fn script(messages: &[Sent], open: &[Chunk]) -> Value {
     script.into()
 }
 
-/// The text and the pictures of a message's content.
-fn seen(content: &Value) -> Seen {
-    let Value::Array(elements) = content else {
-        return (content.as_str().unwrap_or_default().to_owned(), 0);
-    };
-    let text = elements.iter().filter_map(|element| element["text"].as_str()).collect();
-    (text, elements.iter().filter(|element| element["type"] == "image").count())
+/// The text of a message, and the pictures among its segments.
+fn seen(text: &Value, segments: &Value) -> Seen {
+    let segments = segments.as_array().map_or(&[][..], Vec::as_slice);
+    let pictures = segments.iter().filter(|segment| segment["type"] == "image").count();
+    (text.as_str().unwrap_or_default().to_owned(), pictures)
 }
 
 async fn check(stage: &Stage, receiver: &Receiver, number: usize, sent: &Value, wanted: &[Seen]) {
@@ -160,17 +158,17 @@ async fn check(stage: &Stage, receiver: &Receiver, number: usize, sent: &Value, 
         .filter(|item| item.role == TranscriptRole::Assistant)
         .map(|item| {
             let view = serde_json::to_value(&item).unwrap();
-            let body = if view["content"].is_null() { &view["text"] } else { &view["content"] };
-            seen(body)
+            seen(&view["text"], &view["segments"])
         })
         .collect();
-    let kept_texts: Vec<&str> = kept.iter().map(|(text, _)| text.as_str()).collect();
-    assert_eq!(kept_texts, texts, "transcript: {sent}");
+    assert_eq!(kept, wanted, "transcript: {sent}");
     // What was delivered.
     let delivered = wait_for("the deliveries", PATIENCE, async || {
         let received = receiver.received().into_iter();
         let own = received.filter(|one| one.payload["conversation_id"] == conversation.as_str());
-        let found: Vec<Seen> = own.map(|one| seen(&one.payload["message"]["content"])).collect();
+        let message = |one: Received| one.payload["message"].clone();
+        let found: Vec<Seen> =
+            own.map(message).map(|one| seen(&one["content"], &one["segments"])).collect();
         (found.len() >= wanted.len()).then_some(found)
     });
     assert_eq!(delivered.await, wanted, "delivered: {sent}");
@@ -192,7 +190,7 @@ fn every_reader_ends_with_what_langbot_shows_for_random_sequences() {
         (Stage::open(&["basics"], &(agents + &surface)).await, receiver)
     });
     let number = std::cell::Cell::new(0);
-    let config = Config { cases: 40, failure_persistence: None, ..Config::default() };
+    let config = Config { cases: 100, failure_persistence: None, ..Config::default() };
     let outcome = TestRunner::new(config).run(&sequence(), |(messages, open)| {
         number.set(number.get() + 1);
         let (sent, wanted) = (script(&messages, &open), expected(&messages, &open));
