@@ -17,6 +17,7 @@ import sys
 import tempfile
 
 from fakes.mcp import Mcp
+import guards
 from hosts.greenroom import Greenroom
 from hosts.langbot import Langbot
 from newer import renamed
@@ -178,9 +179,11 @@ def main():
         failed = []
         (folder / "ours").mkdir()
         host = Greenroom(given.greenroom.resolve(), folder / "ours", {}, {"box": tools.url})
+        if not given.newer and not given.only:
+            guards.add(host, HERE / "plugins-older/guards", python)
         ours = played_on(host, source_of, python, rows)
-        for row in rows:
-            failed += [f"{row.name} {cell}" for cell, (worked, _) in ours[row.name].items() if worked is not True]
+        for name, found in ours.items():
+            failed += [f"{name} {cell}" for cell, (worked, _) in found.items() if worked is not True]
         if given.langbot:
             (folder / "theirs").mkdir()
             compared = [row for row in rows if not row.alone]
@@ -197,7 +200,12 @@ def played_on(host, source_of, python, rows):
     stage = Stage(host, source_of, python, rows)
     host.start()
     try:
-        return run(stage, rows)
+        table = run(stage, rows)
+        if "guards" in getattr(host, "agents", {}):
+            found = {cell: (worked, None) for cell, worked in guards.cells(host)}
+            print(f"{host.name:10} guards         {', '.join(f'{cell} {worked}' for cell, (worked, _) in found.items())}")
+            table["guards"] = found
+        return table
     finally:
         host.end()
 

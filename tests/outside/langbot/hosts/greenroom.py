@@ -92,8 +92,8 @@ class Greenroom:
     def send(self, agent, conversation, text, picture=False, file=None):
         message = {"text": text}
         if picture:
-            message["contents"] = [{"type": "text", "text": text}, {
-                "type": "image", "data_base64": base64.b64encode(PNG).decode(), "mime_type": "image/png"}]
+            image = {"type": "image", "data_base64": base64.b64encode(PNG).decode(), "mime_type": "image/png"}
+            message["contents"] = [image] if picture == "alone" else [{"type": "text", "text": text}, image]
         if file:
             name, data = file
             artifact = self.call(f"/v1/artifacts?name={name}&conversation_id={conversation}", data, "text/plain")
