@@ -79,9 +79,10 @@ class Stage:
                 fake = row.fake()
                 fake.gateway, url = port, fake.url
             self.fakes[row.name] = fake
-            host.add(row.name, source, row.plugin, python, row.config(url, folder, port, python), GRANT,
-                     env=row.env(url))
+            config = row.config(url, folder, port, python)
+            host.add(row.name, source, row.plugin, python, config, GRANT, env=row.env(url))
             if isinstance(row.fake, str):
+                host.add(f"{row.name}-steered", source, row.plugin, python, config, GRANT, queue="steer")
                 shutil.copytree(HERE / "fakes", folder / "fakes", dirs_exist_ok=True)
 
     def play(self, row, conversation, text, **given):
@@ -119,7 +120,23 @@ def cells(stage, row):
         forget(fake)
         cancelled = host.cancel(row.name, f"{row.name}-six", "wait", lambda: asked(fake))
         after = stage.play(row, "seven", "hi")[0].answers
+        if isinstance(fake, Cli):
+            yield "steering", steering(host, row, fake), None
         yield "cancel", (cancelled.status, after) == ("cancelled", [row.says]) or (cancelled, after), None
+
+
+def steering(host, row, fake):
+    """A message that arrives while the agent works is its next turn, in the same run and the same session."""
+    forget(fake)
+    agent, conversation = f"{row.name}-steered", f"{row.name}-eight"
+    first = host.send(agent, conversation, "wait for me")
+    host.wait(lambda: any("prompt" in one for one in fake.asked), f"{agent} is not asked")
+    host.send(agent, conversation, "one more")
+    played = host.read(host.ended(first), conversation)
+    prompts = [one["prompt"] for one in fake.asked if "prompt" in one]
+    texts = [prompt if isinstance(prompt, str) else prompt[0]["text"] for prompt in prompts]
+    found = (played.status, played.answers, texts)
+    return found == ("completed", [row.says, row.says], ["wait for me", "one more"]) or found
 
 
 def run(stage, rows):

@@ -5,9 +5,10 @@ use crate::wires::langbot::Dialect;
 use greenroom_protocol::api::Method;
 
 /// Methods of the host beside those of the native wire, for this wire alone.
-const EXTRA: [&str; 8] = [
+const EXTRA: [&str; 9] = [
     "langbot.get_prompt",
     "langbot.get_config_file",
+    "langbot.history_page",
     "langbot.run_get",
     "langbot.run_list",
     "langbot.run_events_page",
