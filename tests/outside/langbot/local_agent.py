@@ -164,7 +164,9 @@ def main():
                                source, python))
             for cell, (_, one) in table.items():
                 other = theirs.get(cell, (None, None))[1]
-                if one and other and one != other and OWN_ERROR not in other[0]:
+                if other and other[0] in ([], [OWN_ERROR]):
+                    print(f"{cell}: not compared, LangBot did not answer")
+                elif one and other and one != other:
                     failed.append(f"{cell}\n  ours   {json.dumps(one)}\n  theirs {json.dumps(other)}")
         for one in failed:
             print("FAILS", one)

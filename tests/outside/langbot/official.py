@@ -19,7 +19,7 @@ import tempfile
 from fakes.mcp import Mcp
 import guards
 from hosts.greenroom import Greenroom
-from hosts.langbot import Langbot
+from hosts.langbot import OWN_ERROR, Langbot
 from newer import renamed
 from table import CELLS, FILE, ROWS, Cli, asked, comparable, forget, free_port
 
@@ -165,6 +165,9 @@ def differences(row, ours, theirs, known):
             continue
         (_, one), (_, other) = ours.get(cell, (None, None)), theirs.get(cell, (None, None))
         if one is None or other is None:
+            continue
+        if other[0] in ([], [OWN_ERROR]):
+            print(f"{row.name} {cell}: not compared, LangBot did not answer")
             continue
         if one[0] != other[0]:
             yield f"{row.name} {cell}: shown {one[0]}, by LangBot {other[0]}"

@@ -48,7 +48,8 @@ pub(super) async fn page(call: &mut Call<'_>, view: View) -> Answer {
         Direction::Backward => reads::Direction::Backward,
         Direction::Forward => reads::Direction::Forward,
     };
-    let span = Span { after, before, direction, limit: limit as i64, thread, event_seq_before, roles };
+    let span =
+        Span { after, before, direction, limit: limit as i64, thread, event_seq_before, roles };
     let (owner, id) = (workspace.clone(), conversation.clone());
     // The fields around an item may not double its size.
     let bytes_max = call.settings.limits.response_bytes / 2;

@@ -125,7 +125,10 @@ fn what_is_null_is_not_asked_for_except_as_a_value() {
             json!({"conversation_id": null, "before_cursor": null, "limit": 5,
             "direction": "backward", "include_attachments": true})
         ),
-        ("langbot.history_page", json!({"limit": 5, "direction": "backward", "include_artifacts": true}))
+        (
+            "langbot.history_page",
+            json!({"limit": 5, "direction": "backward", "include_artifacts": true})
+        )
     );
     assert_eq!(
         asks("state_set", json!({"scope": "actor", "key": "k", "value": null})),
