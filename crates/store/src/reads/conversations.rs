@@ -290,6 +290,7 @@ pub fn history(
 
 /// Items that are read at once at first; more when they are small.
 const WINDOW: i64 = 16;
+const WINDOW_MAX: i64 = 1024;
 
 /// A page of at most `span.limit` items and `bytes_max` bytes, the first item excepted, and whether there is more.
 pub fn history_within(
@@ -304,7 +305,8 @@ pub fn history_within(
     let (mut rows, mut bytes, mut window) = (Vec::new(), 0, WINDOW);
     loop {
         let left = i64::try_from(wanted + 1 - rows.len()).unwrap_or(1);
-        span.limit = window.min(left);
+        // Of some roles only, no one knows how many must be read for one.
+        span.limit = if span.roles.is_empty() { window.min(left) } else { window };
         let read = history(tx, workspace, conversation, &span)?;
         let is_last = i64::try_from(read.len()).unwrap_or(0) < span.limit;
         for row in read {
@@ -322,7 +324,7 @@ pub fn history_within(
         if is_last {
             return Ok((rows, false));
         }
-        window = if bytes < bytes_max / 8 { window * 4 } else { WINDOW };
+        window = if bytes < bytes_max / 8 { (window * 4).min(WINDOW_MAX) } else { WINDOW };
     }
 }
 
