@@ -52,6 +52,7 @@ test: ## Run all checks: format, lints, tests on SQLite and PostgreSQL, web inte
 	./tests/outside/run.sh
 	./tests/outside/models/run.sh
 	./tests/outside/agui/run.sh
+	./tests/outside/langbot/run.sh
 	./tests/outside/web/run.sh
 	./sdks/python/run-tests.sh
 
@@ -70,8 +71,11 @@ hostile: ## Let hostile programs try to escape from a debug build, as root and a
 	cargo build -p greenroom --bin greenroom $(FEATURES)
 	./tests/hostile/run.sh
 
-langbot: build ## Drive the official LangBot plugins in PLUGINS=DIR (checkouts) with fakes of their services
-	FAKE_KEY=none python3 tests/outside/langbot/official.py $(PROGRAM) $(PLUGINS)
+langbot: build ## Drive the official LangBot plugins in PLUGINS=DIR (checkouts) with fakes of their services; LANGBOT=PYTHON compares
+	python3 tests/outside/langbot/official.py $(PROGRAM) $(PLUGINS) $(LANGBOT:%=--langbot %)
+	python3 tests/outside/langbot/local_agent.py $(PROGRAM) $(PLUGINS) $(LANGBOT:%=--langbot %)
+	python3 tests/outside/langbot/official.py $(PROGRAM) $(PLUGINS) --newer
+	python3 tests/outside/langbot/local_agent.py $(PROGRAM) $(PLUGINS) --newer
 
 schemas: web/node_modules/.package-lock.json ## Regenerate docs/schema, docs/openapi.json and the types of the web interface
 	cargo run -p greenroom-protocol --example write_schemas

@@ -6,6 +6,7 @@
 mod calls;
 mod client;
 mod deltas;
+mod direct;
 mod host;
 mod idle;
 mod machine;

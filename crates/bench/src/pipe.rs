@@ -129,7 +129,7 @@ impl Ran {
 }
 
 /// A context as a host gives it, of the same size.
-fn context(run_id: &str, text: &str) -> serde_json::Value {
+pub(super) fn context(run_id: &str, text: &str) -> serde_json::Value {
     json!({
         "run_id": run_id,
         "trigger": { "type": "message.received", "source": "api", "timestamp": null },

@@ -8,13 +8,13 @@ use super::host::{AGENT, BenchHost, Setup};
 use super::pipe::Pipe;
 use super::report::{Baseline, Budget, Measure, Unit};
 use super::sample::Sample;
-use super::{Plan, process};
+use super::{Plan, direct, process};
 use anyhow::{Context, ensure};
 use std::path::{Path, PathBuf};
 use tokio::task::JoinSet;
 
-const WARM_RUNS: usize = 100;
-const AT_ONCE: usize = 32;
+pub(super) const WARM_RUNS: usize = 100;
+pub(super) const AT_ONCE: usize = 32;
 
 const FILES: [(&str, &str); 6] = [
     ("bare.py", include_str!("python/bare.py")),
@@ -44,10 +44,11 @@ pub(super) async fn measure(plan: &Plan, python: &Path) -> anyhow::Result<Vec<Me
     let native = format!("command = [{python:?}, \"native.py\"]\ndir = {dir:?}\n{reach}");
     let langbot = format!("wire = \"langbot\"\ncommand = [{python:?}]\ndir = {plugin:?}\n{reach}");
     let mut measures = Vec::new();
-    for (wire, runner) in [("native", native), ("LangBot", langbot)] {
-        let seen = through_a_host(plan, &runner, runs).await?;
+    for (wire, runner) in [("native", &native), ("LangBot", &langbot)] {
+        let seen = through_a_host(plan, runner, runs).await?;
         measures.push(measure_of(wire, &bare, &seen, runs));
     }
+    measures.extend(direct::measure(plan, python, &plugin, &langbot).await?);
     Ok(measures)
 }
 
@@ -117,7 +118,7 @@ async fn through_a_host(plan: &Plan, runner: &str, runs: usize) -> anyhow::Resul
     })
 }
 
-async fn at_once(host: &BenchHost, runs: usize) -> anyhow::Result<()> {
+pub(super) async fn at_once(host: &BenchHost, runs: usize) -> anyhow::Result<()> {
     let mut senders = JoinSet::new();
     for number in 0..AT_ONCE {
         let mut client = Client::connect(&host.place).await?;

@@ -190,7 +190,7 @@ impl ContextParts<'_> {
             trigger: AgentTrigger {
                 kind: event.event_type.clone(),
                 source: envelope.trigger,
-                timestamp: event.event_time,
+                timestamp: event.event_time.or(Some(run.created_at.div_euclid(1000))),
                 extra: Object::new(),
             },
             event: AgentEventContext {

@@ -228,7 +228,7 @@ async fn carry_out(call: &mut Call<'_>, method: ProxyMethod, row: &Row) -> Answe
         Method::StorageList => storage::list(call).await,
         Method::StorageSet => storage::set(call).await,
         Method::StorageDelete => storage::delete(call).await,
-        Method::HistoryPage => history::page(call).await,
+        Method::HistoryPage => history::page(call, history::View::Earlier).await,
         Method::HistorySearch => history::search(call).await,
         Method::PlatformRequestAction => actions::request(call).await,
         Method::SteeringPull => steering::pull(call).await,

@@ -153,6 +153,7 @@ suite! {
         a_page_ends_where_its_bytes_do,
         answers_stand_with_their_event,
         a_thread_is_paged_by_itself,
+        items_of_some_roles_fill_a_page,
         nothing_is_shown_from_an_event_on,
         a_position_is_read_as_it_was_written;
     filters:

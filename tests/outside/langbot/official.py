@@ -1,175 +1,234 @@
 """Drives the official plugins under a real host, with fakes of their services, and prints what worked.
 
-    python official.py GREENROOM PLUGINS
+    python official.py GREENROOM PLUGINS [--newer] [--langbot PYTHON] [--only NAME,…]
 
 GREENROOM is the binary. PLUGINS is a folder with checkouts of `langbot-plugin-sdk` (branch `dev/4.11.x`),
 `langbot-agent-runner` and `langbot-local-agent`; nothing of them is changed: the plugins are copied.
+With `--newer` the copies get the names of the newer dialect and run on the published SDK.
+PYTHON has the host that they were written for; what it shows and asks is then compared.
 """
 
-import base64
+import argparse
 import json
 import pathlib
 import shutil
 import subprocess
 import sys
 import tempfile
-import time
-import urllib.request
 
-from fakes import CONVERSATION, Dify, N8n, Openai
+from fakes.mcp import Mcp
+import guards
+from hosts.greenroom import Greenroom
+from hosts.langbot import OWN_ERROR, Langbot
+from newer import renamed
+from table import CELLS, FILE, ROWS, Cli, asked, comparable, forget, free_port
 
+# The SDK of the newer dialect, as `tests/prepare.sh` installs it.
+PUBLISHED = "0.7.18"
 HERE = pathlib.Path(__file__).parent
-PNG = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
+# Where the other host does less, or otherwise. It keeps the answers of plugins that send chunks only out of the history,
+# and its published version shows a message twice that is in the end of the run again, and loses inline pictures.
+CHUNKS_ONLY = [(name, "history") for name in ("n8n", "dify-chat", "dify-agent", "dify-workflow", "coze", "langflow")]
+TWICE = [(name, cell) for name in ("claude-code", "codex") for cell in ("text", "state", "tool", "history")]
+PICTURES = [(name, "picture") for name in ("dify-chat", "dify-agent", "dify-workflow", "coze", "deerflow", "acp")]
+# Its attachments have no type, so that Dify gets a picture as a document.
+DOCUMENTS = [(name, "picture") for name in ("dify-chat", "dify-agent", "dify-workflow")]
+KNOWN = {False: CHUNKS_ONLY + DOCUMENTS, True: CHUNKS_ONLY + TWICE + PICTURES}
+GRANT = {"tools": ["box.*"], "history": "conversation", "state": ["conversation", "actor", "runner"],
+         "artifacts": "conversation"}
 
 
-class Host:
-    def __init__(self, binary, folder, config):
-        self.folder = folder
-        (folder / "greenroom.toml").write_text(config)
-        self.log = open(folder / "log", "w")
-        command = [binary, "serve", "--config", str(folder / "greenroom.toml"), "--data", str(folder / "data"),
-                   "--listen", "127.0.0.1:0"]
-        self.process = subprocess.Popen(command, stdout=self.log, stderr=self.log)
-        found = folder / "data/host.json"
-        until = time.time() + 30
-        while not found.exists():
-            assert time.time() < until and self.process.poll() is None, (folder / "log").read_text()
-            time.sleep(0.05)
-        address = json.loads(found.read_text())
-        self.url = address.get("url") or f"http://{address['address']}"
-        self.token = (folder / "data/admin-token").read_text().strip()
-
-    def call(self, path, body=None, kind="application/json"):
-        data = body if isinstance(body, bytes) or body is None else json.dumps(body).encode()
-        request = urllib.request.Request(self.url + path, data, {
-            "authorization": f"Bearer {self.token}", "content-type": kind})
-        with urllib.request.urlopen(request, timeout=60) as answer:
-            return json.loads(answer.read())
-
-    def play(self, agent, conversation, text, **given):
-        event = {"event_type": "message.received", "agent": agent, "conversation_id": conversation,
-                 "actor": {"actor_type": "user", "actor_id": "u1"}, "input": {"text": text, **given}}
-        run = self.call("/v1/events", event)["run_id"]
-        until = time.time() + 60
-        while True:
-            view = self.call(f"/v1/runs/{run}")
-            if view["status"] not in ("queued", "running"):
-                break
-            assert time.time() < until, f"{agent} does not end"
-            time.sleep(0.05)
-        items = self.call(f"/v1/conversations/{conversation}/history?limit=200")["items"]
-        answers = [item["text"] for item in items if item["role"] == "assistant"]
-        results = self.call(f"/v1/runs/{run}/results?limit=200")["items"]
-        return view, answers, results
-
-    def end(self):
-        self.process.terminate()
-        self.process.wait(20)
-
-
-def agent(name, plugin, config, more=""):
-    return f'[agents.{name}]\nrunner = "plugin:{plugin}/default"\nevents = []\nconfig = {config}\n{more}\n'
-
-
-def environment(checkouts, folder):
+def environment(sdk, folder, rows):
+    """An interpreter with this SDK and what the plugins need."""
     python = folder / "venv/bin/python"
-    subprocess.run([sys.executable, "-m", "venv", folder / "venv"], check=True)
-    pip = [python, "-m", "pip", "install", "-q", "--disable-pip-version-check"]
-    subprocess.run([*pip, checkouts / "langbot-plugin-sdk", "httpx", "pyjwt", "aiohttp"], check=True)
+    if not python.exists():
+        subprocess.run([sys.executable, "-m", "venv", folder / "venv"], check=True)
+        needed = {"httpx", "pyjwt", "aiohttp"}.union(*(row.requirements for row in rows))
+        subprocess.run([python, "-m", "pip", "install", "-q", "--disable-pip-version-check", sdk, *sorted(needed)],
+                       check=True)
     return python
 
 
-def configuration(python, fakes):
-    plugins = ["n8n-agent", "dify-agent", "langbot-local-agent", "guards"]
-    runners = "".join(f'[runners.{name}]\nwire = "langbot"\ndir = "{name}"\ncommand = ["{python}"]\n' for name in plugins)
-    model = (f'[models.m]\nprovider = "openai-compatible"\nmodel = "m"\nbase_url = "{fakes["openai"].url}/v1"\n'
-             'api_key = { env = "FAKE_KEY" }\nallow_private = true\n')
-    tool = 'grant = { models = ["m"], modules = ["calendar.*"] }'
-    local = '{ model = { primary = "m", fallbacks = [] } }'
-    return (f"[limits]\nrunner_start_s = 60\n{runners}{model}"
-            + agent("n8n", "langbot/n8n-agent", f'{{ webhook-url = "{fakes["n8n"].url}/hook", auth-type = "none" }}')
-            + agent("dify", "langbot/dify-agent",
-                    f'{{ base-url = "{fakes["dify"].url}/v1", app-type = "chat", api-key = "k", base-prompt = "look" }}')
-            + agent("local", "langbot-team/LocalAgent", local, tool)
-            + agent("guards", "greenroom-tests/guards", "{}"))
+def sources(given, folder):
+    """The SDK, and where a plugin's copy comes from."""
+    checkouts = given.plugins.resolve()
+    if not given.newer:
+        return checkouts / "langbot-plugin-sdk", lambda path: checkouts / path
+    made = {}
+
+    def source(path):
+        if path not in made:
+            made[path] = renamed(checkouts / path, folder / "newer" / path)
+        return made[path]
+
+    return f"langbot-plugin=={PUBLISHED}", source
 
 
-def is_streamed(results):
-    deltas = [one["data"]["chunk"] for one in results if one["type"] == "message.delta"]
-    return len(deltas) > 1 and not any(chunk.get("replace") for chunk in deltas)
+class Stage:
+    """One host with all rows on it, each with a fake of its own."""
+
+    def __init__(self, host, source_of, python, rows):
+        self.host, self.fakes, ports = host, {}, {}
+        for row in rows:
+            source = source_of(f"langbot-agent-runner/{row.folder or f'{row.name}-agent'}")
+            folder = host.workspace(row.name)
+            port = ports.setdefault(row.plugin, free_port())
+            if isinstance(row.fake, str):
+                fake, url = Cli(folder), ""
+            else:
+                fake = row.fake()
+                fake.gateway, url = port, fake.url
+            self.fakes[row.name] = fake
+            config = row.config(url, folder, port, python)
+            host.add(row.name, source, row.plugin, python, config, GRANT, env=row.env(url))
+            if isinstance(row.fake, str):
+                host.add(f"{row.name}-steered", source, row.plugin, python, config, GRANT, queue="steer")
+                shutil.copytree(HERE / "fakes", folder / "fakes", dirs_exist_ok=True)
+
+    def play(self, row, conversation, text, **given):
+        """A turn, and what the service was asked in it."""
+        fake = self.fakes[row.name]
+        forget(fake)
+        played = self.host.play(row.name, f"{row.name}-{conversation}", text, **given)
+        return played, asked(fake)
 
 
-def cells(host, fakes):
-    """(plugin, cell, whether it worked)."""
-    picture = {"contents": [{"type": "text", "text": "see"}, {"type": "image", "data_base64": PNG, "mime_type": "image/png"}]}
-    view, answers, results = host.play("n8n", "n1", "hi")
-    yield "n8n", "text", answers == ["Hello from n8n"]
-    yield "n8n", "streamed", is_streamed(results)
-    host.play("n8n", "n1", "again")
-    first, second = (json.loads(body) for _, body in fakes["n8n"].requests[:2])
-    shared = [key for key in first if "conversation_id" in key or "session_id" in key]
-    yield "n8n", "state over two turns", bool(shared) and all(first[key] == second[key] for key in shared)
-    yield "n8n", "variables of the event", first.get("sender_id") == "u1" or first
-    yield "n8n", "error of its service", host.play("n8n", "n2", "break")[0]["status"] == "failed"
-
-    view, answers, results = host.play("dify", "d1", "hi")
-    yield "dify", "text", answers == ["Hello from dify"]
-    host.play("dify", "d1", "again")
-    chats = [json.loads(body) for path, body in fakes["dify"].requests if path.endswith("chat-messages")]
-    yield "dify", "state over two turns", chats[1].get("conversation_id") == CONVERSATION
-    host.play("dify", "d2", "see", **picture)
-    uploads = [body for path, body in fakes["dify"].requests if path.endswith("files/upload")]
-    yield "dify", "picture in", len(uploads) == 1 and base64.b64decode(PNG) in uploads[0]
-    named = host.call("/v1/artifacts?name=a.txt&conversation_id=d3", b"some text", "text/plain")["artifact_id"]
-    host.play("dify", "d3", "read", attachments=[{"artifact_id": named}])
-    uploads = [body for path, body in fakes["dify"].requests if path.endswith("files/upload")]
-    yield "dify", "file in", len(uploads) == 2 and b"some text" in uploads[1]
-    yield "dify", "error of its service", host.play("dify", "d4", "break")[0]["status"] == "failed"
-
-    view, answers, results = host.play("local", "l1", "hi")
-    yield "LocalAgent", "text", answers == ["turn 1 pictures 0"] or answers
-    yield "LocalAgent", "streamed", is_streamed(host.play("local", "l0", "a long one")[2])
-    yield "LocalAgent", "history", host.play("local", "l1", "again")[1][-1].split()[:2] == ["turn", "2"]
-    view, answers, results = host.play("local", "l2", "use the tool")
-    kinds = [one["type"] for one in results]
-    yield "LocalAgent", "tool", answers[-1:] == ["the tool answered"] and "tool.call.completed" in kinds or (answers, kinds)
-    yield "LocalAgent", "picture in", "pictures 1" in host.play("local", "l3", "see", **picture)[1][-1]
-    yield "LocalAgent", "error of its service", host.play("local", "l4", "break")[0]["status"] == "failed"
-
-    pid = next(one for one in host.call("/v1/runners")["items"] if one["name"] == "guards")["pid"]
-    yield "guards", "sys.exit", host.play("guards", "g1", "exit")[0]["status"] == "failed"
-    yield "guards", "stray CancelledError", host.play("guards", "g2", "stray")[0]["status"] == "failed"
-    yield "guards", "print without newline", host.play("guards", "g3", "print")[1] == ["print"]
-    told = json.loads(host.play("guards", "g4", "input", **{"contents": picture["contents"][1:]})[1][0])
-    yield "guards", "picture in", told["attachments"][0]["content"].endswith(PNG)
-    host.play("guards", "g5", "state")
-    yield "guards", "state over two turns", host.play("guards", "g5", "state")[1][-1] == "2"
-    same = next(one for one in host.call("/v1/runners")["items"] if one["name"] == "guards")["pid"]
-    yield "guards", "one process for all of it", pid == same
+def cells(stage, row):
+    """(cell, whether it worked or what happened, what to compare)."""
+    fake, host = stage.fakes[row.name], stage.host
+    yield "loads", host.loads(row.name), None
+    played, first = stage.play(row, "one", row.asks)
+    yield "text", played.answers == [row.first or row.says] or played, (played.answers, first)
+    yield "streamed", played.streamed() or played.shown, None
+    again, second = stage.play(row, "one", "again")
+    yield "state", row.state(first, second) or (first, second), (again.answers, second)
+    if "tool" not in row.without:
+        used, _ = stage.play(row, "two", "use the tool")
+        yield "tool", used.answers == ["tool: echoed pong"] or used, (used.answers, [])
+        read, _ = stage.play(row, "two", "read history")
+        newest = "history: user read history < assistant tool: echoed pong < user use the tool"
+        yield "history", read.answers == [newest] or read, (read.answers, [])
+    if row.picture:
+        seen, requests = stage.play(row, "three", "see", picture=True)
+        yield "picture", row.picture(fake) and seen.answers == [row.says] or (seen, requests), (seen.answers, requests)
+    if row.file:
+        seen, requests = stage.play(row, "four", "read", file=FILE)
+        yield "file", row.file(fake) and seen.answers == [row.says] or (seen, requests), (seen.answers, requests)
+    failed, requests = stage.play(row, "five", "break")
+    yield "error", failed.status in ("failed", "shown") and (bool(failed.error) or failed.status == "shown") or failed, None
+    if isinstance(host, Greenroom):
+        forget(fake)
+        cancelled = host.cancel(row.name, f"{row.name}-six", "wait", lambda: asked(fake))
+        after = stage.play(row, "seven", "hi")[0].answers
+        if isinstance(fake, Cli):
+            yield "steering", steering(host, row, fake), None
+        yield "cancel", (cancelled.status, after) == ("cancelled", [row.says]) or (cancelled, after), None
 
 
-def main(binary, checkouts):
-    checkouts = pathlib.Path(checkouts).resolve()
-    with tempfile.TemporaryDirectory() as folder:
-        folder = pathlib.Path(folder)
-        python = environment(checkouts, folder)
-        for name in ("n8n-agent", "dify-agent"):
-            shutil.copytree(checkouts / "langbot-agent-runner" / name, folder / name)
-        shutil.copytree(checkouts / "langbot-local-agent", folder / "langbot-local-agent")
-        shutil.copytree(HERE / "plugins-older/guards", folder / "guards")
-        fakes = {"n8n": N8n(), "dify": Dify(), "openai": Openai()}
-        host = Host(binary, folder, configuration(python, fakes))
-        failed = 0
+def steering(host, row, fake):
+    """A message that arrives while the agent works is its next turn, in the same run and the same session."""
+    forget(fake)
+    agent, conversation = f"{row.name}-steered", f"{row.name}-eight"
+    first = host.send(agent, conversation, "wait for me")
+    host.wait(lambda: any("prompt" in one for one in fake.asked), f"{agent} is not asked")
+    host.send(agent, conversation, "one more")
+    played = host.read(host.ended(first), conversation)
+    prompts = [one["prompt"] for one in fake.asked if "prompt" in one]
+    texts = [prompt if isinstance(prompt, str) else prompt[0]["text"] for prompt in prompts]
+    found = (played.status, played.answers, texts)
+    return found == ("completed", [row.says, row.says], ["wait for me", "one more"]) or found
+
+
+def run(stage, rows):
+    """Every cell of every row: {name: {cell: (worked, compared)}}."""
+    table = {}
+    for row in rows:
+        found = table.setdefault(row.name, {})
         try:
-            for plugin, cell, worked in cells(host, fakes):
-                print(f"{plugin:12} {cell:28} {'works' if worked is True else f'FAILS {worked}'}", flush=True)
-                failed += worked is not True
-        finally:
-            host.end()
-            if failed:
-                print((folder / "log").read_text()[-6000:], file=sys.stderr)
-    return 1 if failed else 0
+            for cell, worked, compared in cells(stage, row):
+                if cell not in row.without:
+                    found[cell] = (worked, compared)
+        except Exception as error:  # noqa: BLE001: one plugin must not hide the others
+            found["stopped"] = (repr(error), None)
+        marks = [f"{cell} {'yes' if worked is True else 'NO'}" for cell, (worked, _) in found.items()]
+        print(f"{stage.host.name:10} {row.name:14} {', '.join(marks)}", flush=True)
+        for cell, (worked, _) in found.items():
+            if worked is not True:
+                print(f"    {cell}: {str(worked)[:600]}", flush=True)
+    return table
+
+
+def differences(row, ours, theirs, known):
+    """What the two hosts do not agree on, without what is known."""
+    for cell in CELLS:
+        if (row.name, cell) in known:
+            continue
+        (_, one), (_, other) = ours.get(cell, (None, None)), theirs.get(cell, (None, None))
+        if one is None or other is None:
+            continue
+        if other[0] in ([], [OWN_ERROR]):
+            print(f"{row.name} {cell}: not compared, LangBot did not answer")
+            continue
+        if one[0] != other[0]:
+            yield f"{row.name} {cell}: shown {one[0]}, by LangBot {other[0]}"
+        requests, expected = comparable(one[1]), comparable(other[1])
+        if requests != expected:
+            yield f"{row.name} {cell}: asked {json.dumps(requests)}\n    by LangBot {json.dumps(expected)}"
+
+
+def arguments():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("greenroom", type=pathlib.Path)
+    parser.add_argument("plugins", type=pathlib.Path)
+    parser.add_argument("--newer", action="store_true")
+    parser.add_argument("--langbot", type=pathlib.Path)
+    parser.add_argument("--keep", type=pathlib.Path)
+    return parser
+
+
+def main():
+    parser = arguments()
+    parser.add_argument("--only", default="")
+    given = parser.parse_args()
+    rows = [row for row in ROWS if not given.only or row.name in given.only.split(",")]
+    with tempfile.TemporaryDirectory() as folder:
+        folder = given.keep or pathlib.Path(folder)
+        sdk, source_of = sources(given, folder)
+        python = environment(sdk, folder, rows)
+        tools = Mcp()
+        failed = []
+        (folder / "ours").mkdir()
+        host = Greenroom(given.greenroom.resolve(), folder / "ours", {}, {"box": tools.url})
+        if not given.newer and not given.only:
+            guards.add(host, HERE / "plugins-older/guards", python)
+        ours = played_on(host, source_of, python, rows)
+        for name, found in ours.items():
+            failed += [f"{name} {cell}" for cell, (worked, _) in found.items() if worked is not True]
+        if given.langbot:
+            (folder / "theirs").mkdir()
+            compared = [row for row in rows if not row.alone]
+            host = Langbot(given.langbot.absolute(), folder / "theirs", {}, {"box": tools.url})
+            theirs = played_on(host, source_of, python, compared)
+            for row in compared:
+                failed += list(differences(row, ours[row.name], theirs[row.name], KNOWN[given.newer]))
+        for one in failed:
+            print("FAILS", one)
+        return 1 if failed else 0
+
+
+def played_on(host, source_of, python, rows):
+    stage = Stage(host, source_of, python, rows)
+    host.start()
+    try:
+        table = run(stage, rows)
+        if "guards" in getattr(host, "agents", {}):
+            found = {cell: (worked, None) for cell, worked in guards.cells(host)}
+            print(f"{host.name:10} guards         {', '.join(f'{cell} {worked}' for cell, (worked, _) in found.items())}")
+            table["guards"] = found
+        return table
+    finally:
+        host.end()
 
 
 if __name__ == "__main__":
-    sys.exit(main(*sys.argv[1:]))
+    sys.exit(main())

@@ -331,8 +331,13 @@ async fn what_was_not_granted_is_refused_with_a_code_and_recorded() {
         ],
         "{told}"
     );
-    let methods =
-        ["models.invoke", "tools.call", "history.page", "langbot.run_finalize", "acquire_box"];
+    let methods = [
+        "models.invoke",
+        "tools.call",
+        "langbot.history_page",
+        "langbot.run_finalize",
+        "acquire_box",
+    ];
     greenroom_testkit::wait::wait_for("the records", crate::stage::PATIENCE, async || {
         let audit = stage.api.get("/v1/audit?limit=100").await;
         let records = audit["items"].as_array().unwrap().clone();

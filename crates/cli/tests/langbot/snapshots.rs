@@ -1,6 +1,6 @@
 //! Chunks are snapshots: every kind of reader ends with what LangBot would show.
 //!
-//! The translation itself is tested with random sequences in `crates/runtime`; here a real plugin sends some, and the
+//! Random sequences are in `random.rs`; here a real plugin sends chosen ones, and the
 //! stored results, a resumed stream, the transcript, AG-UI and the terminal are read.
 
 use crate::stage::{PATIENCE, Stage, agent, greenroom};
@@ -64,7 +64,7 @@ async fn every_reader_ends_with_what_langbot_shows() {
 }
 
 /// What a client of AG-UI holds at the end of the run: deltas are appended, a snapshot replaces everything.
-async fn through_agui(stage: &Stage, number: usize, sent: &Value) -> Vec<String> {
+pub(crate) async fn through_agui(stage: &Stage, number: usize, sent: &Value) -> Vec<String> {
     let input = json!({"threadId": format!("t{number}"), "runId": format!("a{number}"), "state": {}, "tools": [],
         "messages": [{"id": "u", "role": "user", "content": sent.to_string()}], "context": [],
         "forwardedProps": {}});

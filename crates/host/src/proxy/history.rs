@@ -2,6 +2,7 @@
 //!
 //! Invariant: in its own conversation a run sees items of earlier events, never of its own event or a later
 //! one, unless it has pulled it; a conversation out of reach looks like a missing one.
+//! LangBot's wire also shows the message of the run's own event, as LangBot does, and messages only.
 
 use super::call::{Answer, Call, answer, failed, not_found};
 use super::events::{conversation_in_reach, exists, reach_name};
@@ -17,7 +18,16 @@ use greenroom_store::{StoreError, reads};
 use greenroom_tools::ui::Language;
 use serde_json::{Value, json};
 
-pub(super) async fn page(call: &mut Call<'_>) -> Answer {
+/// Which items of the transcript a page has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum View {
+    /// All of earlier events.
+    Earlier,
+    /// Messages, with that of the run's own event.
+    Messages,
+}
+
+pub(super) async fn page(call: &mut Call<'_>, view: View) -> Answer {
     let params: HistoryPageParams = call.params()?;
     let reach = call.rights.grant.history.reach;
     call.about(params.conversation_id.as_deref(), Some(reach_name(reach).into()));
@@ -30,11 +40,16 @@ pub(super) async fn page(call: &mut Call<'_>) -> Answer {
     let before = place(call, &domain, params.before_cursor.as_deref())?.unwrap_or(Position::END);
     let limit = call.page_size(params.limit);
     let (thread, event_seq_before) = bounds(call, reach, &conversation);
+    let (event_seq_before, roles): (_, &[_]) = match view {
+        View::Earlier => (event_seq_before, &[]),
+        View::Messages => (event_seq_before.map(|own| own + 1), &["user", "assistant"]),
+    };
     let direction = match params.direction {
         Direction::Backward => reads::Direction::Backward,
         Direction::Forward => reads::Direction::Forward,
     };
-    let span = Span { after, before, direction, limit: limit as i64, thread, event_seq_before };
+    let span =
+        Span { after, before, direction, limit: limit as i64, thread, event_seq_before, roles };
     let (owner, id) = (workspace.clone(), conversation.clone());
     // The fields around an item may not double its size.
     let bytes_max = call.settings.limits.response_bytes / 2;

@@ -1,11 +1,11 @@
-//! Methods that only LangBot's wire has: about a plugin's own run, and about other runs of the same agent in the
-//! same conversation.
+//! Methods that only LangBot's wire has: its history, about a plugin's own run, and about other runs of the same
+//! agent in the same conversation.
 //!
 //! Invariant: they have rows in the table of methods and pass its checks; they show nothing that the run's own
 //! conversation does not.
 
 use super::call::{Answer, Call, answer, failed, not_found, refuse};
-use super::{Trail, no_run};
+use super::{Trail, history, no_run};
 use crate::host::Shared;
 use crate::ids::{now_ms, rfc3339};
 use crate::query::run_view;
@@ -28,6 +28,7 @@ const END_WAIT: Duration = Duration::from_secs(5);
 pub(crate) enum LangbotMethod {
     GetPrompt,
     GetConfigFile,
+    HistoryPage,
     RunGet,
     RunList,
     RunEventsPage,
@@ -41,6 +42,7 @@ impl LangbotMethod {
         Some(match name.strip_prefix("langbot.")? {
             "get_prompt" => Self::GetPrompt,
             "get_config_file" => Self::GetConfigFile,
+            "history_page" => Self::HistoryPage,
             "run_get" => Self::RunGet,
             "run_list" => Self::RunList,
             "run_events_page" => Self::RunEventsPage,
@@ -73,13 +75,16 @@ impl Params {
 }
 
 pub(super) async fn serve(call: &mut Call<'_>, method: LangbotMethod) -> Answer {
+    if method == LangbotMethod::HistoryPage {
+        return history::page(call, history::View::Messages).await;
+    }
     let params = Params::parse(call.params)?;
     call.about(params.target_run_id.as_deref(), Some("run".into()));
     match method {
         LangbotMethod::GetPrompt => {
             answer(&json!({"prompt": prompt(call.rights.grant.config.get("prompt"))}))
         }
-        LangbotMethod::GetConfigFile => Err(not_found("file")),
+        LangbotMethod::GetConfigFile | LangbotMethod::HistoryPage => Err(not_found("file")),
         LangbotMethod::RunGet => answer(&record(target(call, &params).await?)),
         LangbotMethod::RunList => runs(call, &params).await,
         LangbotMethod::RunEventsPage => results(call, &params).await,

@@ -169,6 +169,7 @@ pub(crate) fn row(method: ProxyMethod) -> Row {
         Api(Method::SteeringPull)               => (Needs::Steering, Run, Write, WRITE, Free, Stops),
         Langbot(LangbotMethod::GetPrompt)       => (Needs::Nothing, Run, Read, LOOK_UP, Free, Stops),
         Langbot(LangbotMethod::GetConfigFile)   => (Needs::Nothing, Run, Read, LOOK_UP, Free, Stops),
+        Langbot(LangbotMethod::HistoryPage)     => (Needs::History(HistoryPermission::Page), Facts, Read, PAGE, Turn::Read, Stops),
         Langbot(LangbotMethod::RunGet)          => (Needs::Nothing, Run, Read, LOOK_UP, Free, Served),
         Langbot(LangbotMethod::RunList)         => (Needs::Nothing, Run, Read, PAGE, Free, Stops),
         Langbot(LangbotMethod::RunEventsPage)   => (Needs::Nothing, Run, Read, PAGE, Free, Stops),

@@ -247,13 +247,15 @@ pub struct Span {
     pub thread: Option<String>,
     /// Items of earlier events only: what a run may see ends before its own.
     pub event_seq_before: Option<i64>,
+    /// Items of these roles only; empty: of all. For `history_within`.
+    pub roles: &'static [&'static str],
 }
 
 impl Span {
     /// A page of the whole conversation.
     pub fn whole(direction: Direction, limit: i64) -> Span {
         let (after, before) = (Position::START, Position::END);
-        Span { after, before, direction, limit, thread: None, event_seq_before: None }
+        Span { after, before, direction, limit, thread: None, event_seq_before: None, roles: &[] }
     }
 }
 
@@ -288,6 +290,7 @@ pub fn history(
 
 /// Items that are read at once at first; more when they are small.
 const WINDOW: i64 = 16;
+const WINDOW_MAX: i64 = 1024;
 
 /// A page of at most `span.limit` items and `bytes_max` bytes, the first item excepted, and whether there is more.
 pub fn history_within(
@@ -302,24 +305,26 @@ pub fn history_within(
     let (mut rows, mut bytes, mut window) = (Vec::new(), 0, WINDOW);
     loop {
         let left = i64::try_from(wanted + 1 - rows.len()).unwrap_or(1);
-        span.limit = window.min(left);
+        // Of some roles only, no one knows how many must be read for one.
+        span.limit = if span.roles.is_empty() { window.min(left) } else { window };
         let read = history(tx, workspace, conversation, &span)?;
         let is_last = i64::try_from(read.len()).unwrap_or(0) < span.limit;
         for row in read {
+            let is_wanted = span.roles.is_empty() || span.roles.contains(&row.role.as_str());
             bytes += row.body.len() + row.text.as_ref().map_or(0, String::len);
-            if rows.len() == wanted || (bytes > bytes_max && !rows.is_empty()) {
+            if is_wanted && (rows.len() == wanted || (bytes > bytes_max && !rows.is_empty())) {
                 return Ok((rows, true));
             }
             match span.direction {
                 Direction::Backward => span.before = Position::of(&row),
                 Direction::Forward => span.after = Position::of(&row),
             }
-            rows.push(row);
+            rows.extend(is_wanted.then_some(row));
         }
         if is_last {
             return Ok((rows, false));
         }
-        window = if bytes < bytes_max / 8 { window * 4 } else { WINDOW };
+        window = if bytes < bytes_max / 8 { (window * 4).min(WINDOW_MAX) } else { WINDOW };
     }
 }
 

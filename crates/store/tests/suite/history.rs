@@ -106,6 +106,30 @@ pub(crate) async fn a_thread_is_paged_by_itself(ground: Ground) {
     assert!(texts(&store, thread("", Forward)).await.is_empty());
 }
 
+pub(crate) async fn items_of_some_roles_fill_a_page(ground: Ground) {
+    let store = ground.open();
+    let first = accept(&store, event("c", "question 1")).await;
+    // More tool calls than are read at once, then the answer.
+    let tools = (0..40).map(|n| item(&format!("tool-{n}"), "tool", "outcome"));
+    let items = tools.chain([item("answer-1", "assistant", "answer 1")]).collect();
+    let chunk = Some(delta_chunk(1, &["x"]));
+    apply(&store, ApplyResults { items, chunk, ..results(&first) }).await;
+    accept(&store, event("c", "question 2")).await;
+    let page = async |direction, limit: i64| {
+        let roles = &["user", "assistant"];
+        let span = Span { roles, ..Span::whole(direction, limit) };
+        let (rows, has_more) =
+            store.read(move |tx| history_within(tx, W, "c", &span, 1 << 20)).await.unwrap();
+        let texts: Vec<String> = rows.into_iter().map(|row| row.text.unwrap()).collect();
+        (texts.join(", "), has_more)
+    };
+    let all = "question 2, answer 1, question 1";
+    assert_eq!(page(Backward, 9).await, (all.to_owned(), false));
+    assert_eq!(page(Backward, 3).await, (all.to_owned(), false));
+    assert_eq!(page(Backward, 2).await, ("question 2, answer 1".to_owned(), true));
+    assert_eq!(page(Forward, 2).await, ("question 1, answer 1".to_owned(), true));
+}
+
 pub(crate) async fn nothing_is_shown_from_an_event_on(ground: Ground) {
     let store = ground.open();
     for n in 1..=4 {

@@ -106,7 +106,7 @@ fn facts(action: &str, data: &Value) -> Option<HostCall> {
             let params = history_page(data);
             let is_backward = params["direction"] == "backward";
             let reply = if is_backward { Reply::HistoryBackward } else { Reply::History };
-            host_call("history.page", params, reply)
+            host_call("langbot.history_page", params, reply)
         }
         "history_search" => {
             let found = Reply::SearchHits { query: text("query") };
@@ -364,10 +364,18 @@ fn tool_result(answer: &Value) -> Result<Value, AgentAPIError> {
         return Err(error.detail("content", answer["content"].clone()));
     }
     Ok(match &answer["result"] {
+        // What an MCP server says is a list of elements there.
+        Value::Object(result) if is_said(result) => result["content"].clone(),
         Value::Object(result) => Value::Object(result.clone()),
         Value::Null => json!({"result": answer["content"]}),
         other => json!({ "result": other }),
     })
+}
+
+/// Whether a result is nothing but text elements.
+fn is_said(result: &Map<String, Value>) -> bool {
+    let content = result.get("content").and_then(Value::as_array).filter(|_| result.len() == 1);
+    content.is_some_and(|content| content.iter().all(|element| element["type"] == "text"))
 }
 
 #[cfg(test)]

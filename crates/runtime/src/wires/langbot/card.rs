@@ -146,9 +146,13 @@ impl Card {
             self.show(content, &mut steps);
             return steps;
         }
-        let mut ours = message_of(message, files);
-        // A message without content ends what is shown.
+        // A message without content ends what is shown; if nothing is, LangBot shows nothing.
         let is_empty = content == Content::default();
+        if is_empty && files.is_none() && self.shows_nothing() {
+            self.clear();
+            return steps;
+        }
+        let mut ours = message_of(message, files);
         ours["content"] = if is_empty { self.content.value() } else { content.value() };
         if let Some(id) = self.message_id.as_ref().filter(|_| ours["message_id"].is_null()) {
             ours["message_id"] = id.as_str().into();
@@ -179,7 +183,17 @@ impl Card {
     }
 
     fn is_empty(&self) -> bool {
-        self.held.is_empty() && self.content == Content::default() && self.last.is_none()
+        self.shows_nothing() && self.last.is_none()
+    }
+
+    fn shows_nothing(&self) -> bool {
+        self.held.is_empty() && self.content == Content::default()
+    }
+
+    /// Starts the next card.
+    fn clear(&mut self) {
+        let (completed, sequence) = (self.completed.take(), self.sequence);
+        *self = Self { completed, sequence, ..Self::default() };
     }
 
     /// A message of another kind was sent, which ended what readers hold.
@@ -223,12 +237,8 @@ impl Card {
         if let Some(id) = &self.message_id {
             message["message_id"] = id.as_str().into();
         }
-        if self.content == Content::default() && self.held.is_empty() {
-            *self = Self {
-                completed: self.completed.take(),
-                sequence: self.sequence,
-                ..Self::default()
-            };
+        if self.shows_nothing() {
+            self.clear();
         } else {
             self.close(message, steps);
         }

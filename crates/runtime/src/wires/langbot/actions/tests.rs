@@ -5,9 +5,10 @@ use crate::wires::langbot::Dialect;
 use greenroom_protocol::api::Method;
 
 /// Methods of the host beside those of the native wire, for this wire alone.
-const EXTRA: [&str; 8] = [
+const EXTRA: [&str; 9] = [
     "langbot.get_prompt",
     "langbot.get_config_file",
+    "langbot.history_page",
     "langbot.run_get",
     "langbot.run_list",
     "langbot.run_events_page",
@@ -124,7 +125,10 @@ fn what_is_null_is_not_asked_for_except_as_a_value() {
             json!({"conversation_id": null, "before_cursor": null, "limit": 5,
             "direction": "backward", "include_attachments": true})
         ),
-        ("history.page", json!({"limit": 5, "direction": "backward", "include_artifacts": true}))
+        (
+            "langbot.history_page",
+            json!({"limit": 5, "direction": "backward", "include_artifacts": true})
+        )
     );
     assert_eq!(
         asks("state_set", json!({"scope": "actor", "key": "k", "value": null})),
@@ -165,6 +169,10 @@ fn answers_have_the_shapes_of_the_table() {
 fn a_tool_gives_an_object_or_an_error() {
     let told = |answer: Value| answered("call_tool", json!({}), answer);
     assert_eq!(told(json!({"result": {"a": 1}})).unwrap(), json!({"result": {"a": 1}}));
+    let said = json!([{"type": "text", "text": "pong"}]);
+    assert_eq!(told(json!({"result": {"content": said}})).unwrap(), json!({"result": said}));
+    let more = json!({"content": said, "count": 1});
+    assert_eq!(told(json!({"result": more})).unwrap(), json!({"result": more}));
     assert_eq!(told(json!({"result": [1]})).unwrap(), json!({"result": {"result": [1]}}));
     let failed = told(json!({"result": null, "error": {"code": "X", "message": "broke"}}));
     let failed = failed.unwrap_err();

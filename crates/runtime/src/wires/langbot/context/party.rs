@@ -73,10 +73,11 @@ impl<'a> Party<'a> {
             launcher_id: self.launcher_id,
             sender_id: self.sender_id,
             sender_name: self.sender_name,
-            group_name: self.group_name,
+            // LangBot has a text here, also outside groups.
+            group_name: self.group_name.unwrap_or_default(),
             session_id: self.session_id(),
             conversation_id: conversation.and_then(|known| known.conversation_id.as_deref()),
-            msg_create_time: context.event.event_time,
+            msg_create_time: context.event.event_time.or(context.trigger.timestamp),
             user_message_text: context.input.text.as_deref(),
         }
     }
@@ -89,7 +90,7 @@ pub(super) struct Variables<'a> {
     launcher_id: &'a str,
     sender_id: Option<&'a str>,
     sender_name: Option<&'a str>,
-    group_name: Option<&'a str>,
+    group_name: &'a str,
     session_id: String,
     conversation_id: Option<&'a str>,
     msg_create_time: Option<i64>,

@@ -70,6 +70,16 @@ fn a_group_is_the_launcher_and_what_the_event_says_itself_stands() {
 }
 
 #[test]
+fn variables_are_never_null_where_langbot_has_a_value() {
+    let trigger = json!({"type": "message.received", "source": "api", "timestamp": 9});
+    let event = json!({"event_id": "e1", "event_type": "message.received", "source": "api"});
+    let told = rendered(&[("trigger", trigger), ("event", event)], Dialect::AgentRunner);
+    let variables = &told["adapter"]["extra"]["params"];
+    assert_eq!(variables["group_name"], "");
+    assert_eq!(variables["msg_create_time"], 9);
+}
+
+#[test]
 fn attachments_are_spelled_for_each_dialect() {
     let input = json!({"text": "see", "contents": [{"type": "image", "artifact_id": "a1"}],
         "attachments": [{"artifact_id": "a1", "mime_type": "image/png", "size_bytes": 3}]});
