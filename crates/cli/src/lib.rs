@@ -15,6 +15,7 @@ mod granted;
 mod logging;
 pub mod output;
 mod plugin_files;
+mod plugin_manifest;
 pub mod reading;
 mod secrets;
 mod sign_in;

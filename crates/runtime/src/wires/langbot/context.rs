@@ -16,6 +16,8 @@ use resources::Resources;
 use serde::Serialize;
 use serde_json::Value;
 
+pub(super) use party::{is_group, session};
+
 mod party;
 mod resources;
 #[cfg(test)]
@@ -142,7 +144,7 @@ impl<'a> LangbotContext<'a> {
             subject,
             input: input(given_input, profile.dialect),
             delivery: Delivery { inner: delivery, automatic_reply: true },
-            resources: Resources::new(resources, profile.replies),
+            resources: Resources::new(resources, run_context, profile.replies),
             context: Access::new(context, profile.replies),
             state,
             runtime: AgentRuntimeContext { langbot_version, ..runtime.clone() },

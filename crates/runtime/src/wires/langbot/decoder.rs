@@ -111,6 +111,14 @@ impl Decoder {
         match (frame.seq_id, frame.code, frame.action.as_deref()) {
             (Some(number), Some(code), _) => {
                 let is_end = code != 0 || frame.chunk_status.as_deref() == Some("end");
+                if is_end
+                    && code == 0
+                    && let Streamed::To(run) = connection.streamed(number)
+                    && self.is_command(connection, &run)
+                {
+                    // A command has no result of its own for its end.
+                    take(Inbound::Result { result: results::completed_run(&run.id), run, bytes: 0 });
+                }
                 let of = if is_end { Streamed::None } else { connection.streamed(number) };
                 match of {
                     Streamed::To(run) => result(&run, data, bytes, take),
@@ -182,10 +190,17 @@ impl Decoder {
         let run = run_id.as_ref().and_then(|id| connection.live_run(id));
         let runner = run_id.as_ref().and_then(|id| connection.runner_of(id));
         let profile = self.session.profile(runner.as_ref().map_or("", RunnerId::runner));
-        if let Some(run) = run.as_ref().filter(|_| profile.replies)
-            && let Some(reply) = replies::read(action, &data)
-        {
-            return self::reply(run, &id, reply, take);
+        if let Some(run) = run.as_ref().filter(|_| profile.replies) {
+            if let Some(reply) = replies::read(action, &data) {
+                return self::reply(run, &id, reply, take);
+            }
+            let parties = run.wire.event.get();
+            if let Some(answer) = parties.and_then(|parties| parties.answer(action, &data)) {
+                return take(answered(&id, answer));
+            }
+        }
+        if let Some((run, reply)) = self.command_reply(connection, action, &data) {
+            return self::reply(&run, &id, reply, take);
         }
         let call = match replies::is_only_that(action) {
             true => Err(AgentAPIError::new(
@@ -220,6 +235,25 @@ impl Decoder {
         let action = Action { session, run, call, caller, timeout, stream, open: None };
         let adapter = Adapter::Langbot(Box::new(action));
         take(Inbound::Call(Call { id, run_id, method, params, adapter }));
+    }
+}
+
+impl Decoder {
+    /// The reply of a command, and its run: commands name their run by the number of its request.
+    fn command_reply(
+        &self,
+        connection: &Connection,
+        action: &str,
+        data: &Value,
+    ) -> Option<(Arc<Run>, Result<Replied, AgentAPIError>)> {
+        let number = data["query_id"].as_i64().filter(|_| action == "reply_message")?;
+        let Streamed::To(run) = connection.streamed(number) else { return None };
+        self.is_command(connection, &run).then(|| (run, replies::chain(&data["message_chain"])))
+    }
+
+    fn is_command(&self, connection: &Connection, run: &Run) -> bool {
+        let runner = connection.runner_of(&run.id);
+        runner.is_some_and(|runner| self.session.profile(runner.runner()).is_commands)
     }
 }
 

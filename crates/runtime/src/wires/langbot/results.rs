@@ -4,6 +4,7 @@
 //! gets a type that the host refuses and records.
 
 use super::card::{Card, Chunk, Step};
+use super::commands;
 use super::content::message_content;
 use super::messages::usage_from_langbot;
 use greenroom_protocol::RawResult;
@@ -29,6 +30,9 @@ struct LangbotResult<'a> {
     kind: Option<Cow<'a, str>>,
     #[serde(default, borrow)]
     data: Option<&'a RawValue>,
+    /// Instead of a type: what a command returns.
+    #[serde(default)]
+    command_response: Option<Value>,
     #[serde(default)]
     usage: Option<Value>,
     #[serde(default)]
@@ -40,12 +44,15 @@ struct LangbotResult<'a> {
 /// The results of this run that say the same to our readers.
 pub(crate) fn translate(run_id: &str, data: &RawValue, card: &mut Card) -> Vec<RawResult> {
     let Ok(item) = serde_json::from_str::<LangbotResult<'_>>(data.get()) else {
-        return vec![refused(run_id, MALFORMED)];
+        return vec![bare(run_id, MALFORMED)];
     };
     if item.run_id.as_deref().is_some_and(|named| named != run_id) {
-        return vec![refused(run_id, FOREIGN)];
+        return vec![bare(run_id, FOREIGN)];
     }
-    let Some(result_kind) = item.kind.as_deref() else { return vec![refused(run_id, MALFORMED)] };
+    if let Some(returned) = &item.command_response {
+        return returned_by_command(run_id, returned);
+    }
+    let Some(result_kind) = item.kind.as_deref() else { return vec![bare(run_id, MALFORMED)] };
     let sequence = item.sequence.filter(|sequence| *sequence >= 0);
     let same = || Parts { steps: Vec::new(), rest: Some(item.data.map(ToOwned::to_owned)) };
     let parts = match result_kind {
@@ -79,6 +86,22 @@ pub(crate) fn translate(run_id: &str, data: &RawValue, card: &mut Card) -> Vec<R
     results
 }
 
+/// A return value of a command as a message.
+fn returned_by_command(run_id: &str, returned: &Value) -> Vec<RawResult> {
+    let message = commands::content(returned)
+        .map(|content| json!({"message": {"role": "assistant", "content": content}}));
+    let data = message.and_then(|message| to_raw_value(&message).ok());
+    data.map(|data| RawResult { data: Some(data), ..bare(run_id, kind::MESSAGE_COMPLETED) })
+        .into_iter()
+        .collect()
+}
+
+/// The end of a command's run.
+pub(super) fn completed_run(run_id: &str) -> RawResult {
+    let data = to_raw_value(&json!({"finish_reason": "stop"})).ok();
+    RawResult { data, ..bare(run_id, kind::RUN_COMPLETED) }
+}
+
 /// One result of a runner, taken apart.
 struct Parts {
     steps: Vec<Step>,
@@ -86,10 +109,10 @@ struct Parts {
     rest: Option<Option<Box<RawValue>>>,
 }
 
-fn refused(run_id: &str, why: &str) -> RawResult {
+fn bare(run_id: &str, kind: &str) -> RawResult {
     RawResult {
         run_id: run_id.to_owned(),
-        kind: why.to_owned(),
+        kind: kind.to_owned(),
         data: None,
         sequence: None,
         timestamp: None,

@@ -43,7 +43,8 @@ fn reach() -> Value {
 }
 
 fn reason() -> Value {
-    json!({"enum": ["named", "only_match", "before_built_in", "narrower_scope", "more_filters",
+    json!({"enum": ["named", "only_match", "before_built_in", "slash_command",
+        "narrower_scope", "more_filters",
         "exact_event_type", null]})
 }
 
