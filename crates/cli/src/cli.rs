@@ -87,6 +87,7 @@ pub enum Runs {
     Follow(commands::runs_follow::Args),
     Cancel(commands::runs_cancel::Args),
     Replay(commands::runs_replay::Args),
+    Answer(commands::runs_answer::Args),
 }
 
 /// List, show, allow and deny pending approvals

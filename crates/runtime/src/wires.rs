@@ -90,6 +90,7 @@ impl Adapter {
 pub(crate) struct RunMemory {
     pairing: Mutex<langbot::pairing::Pairing>,
     card: Mutex<langbot::card::Card>,
+    profile: OnceLock<langbot::RunnerProfile>,
     /// Of a run that may ask about its event.
     event: OnceLock<langbot::event_tools::EventParties>,
 }

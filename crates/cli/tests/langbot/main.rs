@@ -8,6 +8,7 @@ mod agent_runner;
 mod basics;
 mod calls;
 mod components;
+mod forms;
 mod parallel;
 mod raising;
 mod settings;

@@ -71,11 +71,12 @@ pub(crate) fn command(configured: &[String], sandbox: Sandbox) -> Vec<String> {
 }
 
 /// The two dialects of LangBot runners.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) enum Dialect {
     /// Dialect A, of the protocol's first document.
     AgentRunner,
     /// Dialect B, of the published SDK.
+    #[default]
     Runner,
 }
 
@@ -96,11 +97,13 @@ impl Dialect {
 }
 
 /// What one runner of a plugin supports.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct RunnerProfile {
     pub(crate) dialect: Dialect,
     /// Whether it handles events, and may hence reply to them by a call.
     pub(crate) replies: bool,
+    /// Whether it may ask with forms.
+    pub(crate) asks: bool,
     /// Whether it stands for the commands of its plugin.
     pub(crate) is_commands: bool,
 }
@@ -190,17 +193,15 @@ impl Session {
     /// The profile of a runner of this plugin.
     pub(crate) fn profile(&self, runner: &str) -> RunnerProfile {
         let known = self.profiles.get().and_then(|profiles| profiles.get(runner));
-        known.copied().unwrap_or(RunnerProfile {
-            dialect: Dialect::Runner,
-            replies: false,
-            is_commands: false,
-        })
+        known.copied().unwrap_or_default()
     }
 
     /// Keeps the parties of the event for a run that may ask about them.
     pub(crate) fn remember(&self, memory: &RunMemory, request: &AgentRunRequest) {
-        if self.profile(&request.runner_name).replies {
-            // Set once per run, when it starts.
+        let profile = self.profile(&request.runner_name);
+        // Both are set once per run, when it starts.
+        let _ = memory.profile.set(profile);
+        if profile.replies {
             let _ = memory.event.set(EventParties::of(&request.context));
         }
     }

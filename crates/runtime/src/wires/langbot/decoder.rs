@@ -10,7 +10,7 @@ use super::frames::{self, Frame};
 use super::records::Caller;
 use super::replies::{self, Replied};
 use super::serve::{Action, StreamOptions, timeout_of};
-use super::{Session, results};
+use super::{RunnerProfile, Session, results};
 use crate::connection::{Connection, Streamed};
 use crate::run::Run;
 use crate::wires::{Adapter, Call, Inbound, head};
@@ -114,7 +114,7 @@ impl Decoder {
                 if is_end
                     && code == 0
                     && let Streamed::To(run) = connection.streamed(number)
-                    && self.is_command(connection, &run)
+                    && profile_of(&run).is_commands
                 {
                     // A command has no result of its own for its end.
                     take(Inbound::Result { result: results::completed_run(&run.id), run, bytes: 0 });
@@ -199,7 +199,7 @@ impl Decoder {
                 return take(answered(&id, answer));
             }
         }
-        if let Some((run, reply)) = self.command_reply(connection, action, &data) {
+        if let Some((run, reply)) = command_reply(connection, action, &data) {
             return self::reply(&run, &id, reply, take);
         }
         let call = match replies::is_only_that(action) {
@@ -238,23 +238,20 @@ impl Decoder {
     }
 }
 
-impl Decoder {
-    /// The reply of a command, and its run: commands name their run by the number of its request.
-    fn command_reply(
-        &self,
-        connection: &Connection,
-        action: &str,
-        data: &Value,
-    ) -> Option<(Arc<Run>, Result<Replied, AgentAPIError>)> {
-        let number = data["query_id"].as_i64().filter(|_| action == "reply_message")?;
-        let Streamed::To(run) = connection.streamed(number) else { return None };
-        self.is_command(connection, &run).then(|| (run, replies::chain(&data["message_chain"])))
-    }
+/// The reply of a command, and its run: commands name their run by the number of its request.
+fn command_reply(
+    connection: &Connection,
+    action: &str,
+    data: &Value,
+) -> Option<(Arc<Run>, Result<Replied, AgentAPIError>)> {
+    let number = data["query_id"].as_i64().filter(|_| action == "reply_message")?;
+    let Streamed::To(run) = connection.streamed(number) else { return None };
+    let is_command = profile_of(&run).is_commands;
+    is_command.then(|| (run, replies::chain(&data["message_chain"])))
+}
 
-    fn is_command(&self, connection: &Connection, run: &Run) -> bool {
-        let runner = connection.runner_of(&run.id);
-        runner.is_some_and(|runner| self.session.profile(runner.runner()).is_commands)
-    }
+fn profile_of(run: &Run) -> RunnerProfile {
+    run.wire.profile.get().copied().unwrap_or_default()
 }
 
 fn response<'a>(number: i64, code: i64, frame: &Frame<'_>, data: &'a RawValue) -> Inbound<'a> {
@@ -270,7 +267,7 @@ fn response<'a>(number: i64, code: i64, frame: &Frame<'_>, data: &'a RawValue) -
 
 /// One result of a run, which may become several.
 fn result(run: &Arc<Run>, data: &RawValue, bytes: usize, take: Take<'_>) {
-    let results = results::translate(&run.id, data, &mut run.wire.card());
+    let results = results::translate(&run.id, data, &mut run.wire.card(), profile_of(run));
     let count = results.len();
     for (index, mut result) in results.into_iter().enumerate() {
         let is_start = result.kind == kind::TOOL_CALL_STARTED;

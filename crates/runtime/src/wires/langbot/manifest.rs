@@ -127,7 +127,11 @@ impl Contents {
         self.manifests.push(runner(manifest, &self.plugin, about));
         let mut usages = manifest["spec"]["usages"].as_array().into_iter().flatten();
         let replies = dialect == Dialect::Runner && usages.any(|usage| usage == "event");
-        let profile = RunnerProfile { dialect, replies, is_commands: false };
+        let spec = &manifest["spec"];
+        let may_ask = spec["permissions"]["interactions"].as_array();
+        let may_ask = may_ask.is_some_and(|may| may.iter().any(|may| may == "request"));
+        let asks = may_ask && spec["capabilities"]["interactions"] == true;
+        let profile = RunnerProfile { dialect, replies, asks, is_commands: false };
         self.profiles.insert(name.to_owned(), profile);
     }
 
@@ -144,8 +148,7 @@ impl Contents {
         let manifest = commands::manifest(components);
         let about = RunnerAbout { kind: commands::KIND, sdk_version, permissions: json!({}) };
         self.manifests.push(runner(&manifest, &self.plugin, about));
-        let profile =
-            RunnerProfile { dialect: Dialect::Runner, replies: false, is_commands: true };
+        let profile = RunnerProfile { is_commands: true, ..RunnerProfile::default() };
         self.profiles.insert(name.to_owned(), profile);
     }
 }
@@ -247,9 +250,8 @@ fn permissions(spec: &Value) -> (Value, Vec<String>) {
     }
     permissions["state"] = json!(STATE);
     if let Some(permissions) = permissions.as_object_mut() {
-        permissions.retain(|key, value| {
-            !value.is_null() && (key != "interactions" || *value != json!([]))
-        });
+        // Forms are in messages here, and need no permission.
+        permissions.retain(|key, value| !value.is_null() && key != "interactions");
     }
     (permissions, unknown)
 }

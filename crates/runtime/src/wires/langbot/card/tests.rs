@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::wires::langbot::results::translate;
+use crate::wires::langbot::RunnerProfile;
 use greenroom_protocol::RawResult;
 use proptest::prelude::*;
 use serde_json::value::to_raw_value;
@@ -133,7 +134,7 @@ fn results(items: &[Value]) -> Vec<RawResult> {
         item["sequence"] = number.into();
         to_raw_value(&item).unwrap()
     });
-    numbered.flat_map(|item| translate("r1", &item, &mut card)).collect()
+    numbered.flat_map(|item| translate("r1", &item, &mut card, RunnerProfile::default())).collect()
 }
 
 fn text() -> impl Strategy<Value = String> {
