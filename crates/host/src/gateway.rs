@@ -13,6 +13,7 @@ use crate::follow_up::FollowUp;
 use crate::grant::Sources;
 use crate::host::{Host, Shared};
 use crate::ids::{self, now_ms};
+use crate::interactions;
 use crate::ledger::RESERVE_FIRST;
 use crate::metrics::Metrics;
 use crate::settings::{Agent, Settings};
@@ -122,7 +123,10 @@ impl Host {
         if self.shared.tasks.stopping().is_cancelled() {
             return Err(Refusal::Stopping);
         }
-        if event.event_type == INTERACTION_SUBMITTED || event.input.extra.contains_key(INTERACTION) {
+        if event.source == interactions::SOURCE
+            || event.event_type == INTERACTION_SUBMITTED
+            || event.input.extra.contains_key(INTERACTION)
+        {
             let message = "answers of interactions are sent by `POST /v1/runs/ID/interactions`";
             return Err(Refusal::Invalid(message.to_owned()));
         }

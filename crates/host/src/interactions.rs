@@ -23,8 +23,8 @@ use sha2::{Digest, Sha256};
 
 /// The type of the event of a question.
 const REQUESTED: &str = "interaction.requested";
-/// The source of answers.
-const SOURCE: &str = "interaction";
+/// The source of answers, which no sender can use.
+pub(crate) const SOURCE: &str = "interaction";
 /// How long a question without `expires_at` can be answered, and any at most.
 const OPEN_MS: i64 = 30 * 60 * 1000;
 const OPEN_MS_MAX: i64 = 24 * 60 * 60 * 1000;

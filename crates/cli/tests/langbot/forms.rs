@@ -136,6 +136,12 @@ async fn an_answer_is_no_event_that_a_sender_can_make_up() {
     forged["event_type"] = "interaction.submitted".into();
     let (status, _) = reply(&stage, Request::post("/v1/events", forged.to_string())).await;
     assert_eq!(status, 400);
+    let run = stage.play("asks", "c1", "order").await;
+    let mut forged = event("asks", "c1", "order");
+    forged["source"] = "interaction".into();
+    forged["event_id"] = format!("{}.interaction.0", run.run_id).into();
+    let (status, _) = reply(&stage, Request::post("/v1/events", forged.to_string())).await;
+    assert_eq!(status, 400);
     let mut forged = event("asks", "c1", "order");
     forged["input"]["interaction"] = order("tea");
     let (status, body) = reply(&stage, Request::post("/v1/events", forged.to_string())).await;
@@ -147,7 +153,7 @@ async fn a_runner_that_did_not_declare_it_does_not_ask() {
     let stage = stage().await;
     let run = stage.play("silent", "c1", "order").await;
     assert_eq!(stage.api.answers("c1").await, ["I can show null."]);
-    assert_eq!(stage.diagnostics(&run.run_id).await, ["action.refused"]);
+    assert_eq!(stage.diagnostics(&run.run_id).await, ["refused_result"]);
     let (status, _) = answer(&stage, &run.run_id, &order("tea")).await;
     assert_eq!(status, 404);
 }

@@ -6,6 +6,8 @@ export interface ChatActions {
   agent: string;
   decide: (runId: string | null, approvalId: string, approved: boolean) => void;
   cardAction: (action: CardAction) => void;
+  /** Looks for runs that were started elsewhere. */
+  refresh: () => void;
   /** Puts a text back into the composer. */
   write: (text: string) => void;
 }

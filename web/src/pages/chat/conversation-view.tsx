@@ -95,6 +95,7 @@ export function ConversationView({ id, isNew, agents, target, mayWrite, showsApp
         write(message);
         toast(t("chat.cardAction", { action: action.method ?? "" }));
       },
+      refresh: () => void thread.refresh(),
       write,
     }),
     [agent.name, t, thread, toast, write],
