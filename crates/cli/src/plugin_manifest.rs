@@ -219,7 +219,10 @@ mod tests {
         };
         assert_eq!(
             read.components,
-            [component("Tool", "add", Value::Null), component("Runner", "main", json!([{"name": "x"}]))]
+            [
+                component("Tool", "add", Value::Null),
+                component("Runner", "main", json!([{"name": "x"}]))
+            ]
         );
     }
 }

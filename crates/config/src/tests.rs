@@ -248,5 +248,8 @@ fn the_settings_of_a_plugin_may_hold_secrets_and_are_for_plugins_only() {
     assert_eq!(config.runners["bot"].listens, ["echo"]);
     let native = "[runners.bot]\ncommand = [\"python3\"]\nconfig = { size = 3 }\n";
     let problem = mistakes(native);
-    assert!(problem.contains("`runners.bot.config` is only for plugins of the wire `langbot`"), "{problem}");
+    assert!(
+        problem.contains("`runners.bot.config` is only for plugins of the wire `langbot`"),
+        "{problem}"
+    );
 }

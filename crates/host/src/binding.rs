@@ -180,7 +180,6 @@ fn command_rank(agent: &Agent) -> u8 {
 /// Larger is narrower: the user's own, then a slash command, then the scope from actor down to workspace, then
 /// filters, then an exact event type before a pattern.
 fn narrowness(agent: &Agent, event_type: &str) -> (bool, u8, u8, usize, bool) {
-
     let Scope { workspace, bot, conversation, actor } = &agent.scope;
     let scope = u8::from(actor.is_some()) << 3
         | u8::from(conversation.is_some()) << 2

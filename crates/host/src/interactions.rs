@@ -101,11 +101,12 @@ impl Host {
         run_id: &str,
     ) -> Result<Vec<InteractionView>, StoreError> {
         let (workspace, prefix) = (workspace.to_owned(), prefix(run_id));
-        let read = self.store().read(move |tx| {
-            reads::events::by_id_prefix(tx, &workspace, &prefix, LISTED_MAX)
-        });
+        let read = self
+            .store()
+            .read(move |tx| reads::events::by_id_prefix(tx, &workspace, &prefix, LISTED_MAX));
         let rows = read.await?;
-        let answer_to = |id: &str| rows.iter().find(|row| row.source == SOURCE && row.event_id == id);
+        let answer_to =
+            |id: &str| rows.iter().find(|row| row.source == SOURCE && row.event_id == id);
         let asked = rows.iter().filter(|row| row.event_type == REQUESTED);
         Ok(asked.filter_map(|row| view(row, answer_to(&row.event_id))).collect())
     }
@@ -154,7 +155,11 @@ impl Host {
 }
 
 /// The event of an answer: from the actor of the event that led to the question, where that one came from.
-fn answering(run: &RunRow, to: NewEvent, (id, answer): (String, &InteractionSubmission)) -> NewEvent {
+fn answering(
+    run: &RunRow,
+    to: NewEvent,
+    (id, answer): (String, &InteractionSubmission),
+) -> NewEvent {
     let submission = json!(answer);
     let text = answer.action_id.clone().unwrap_or_else(|| "submitted".to_owned());
     let data = Object::from_iter([("action_id".to_owned(), json!(answer.action_id))]);

@@ -128,14 +128,16 @@ impl InteractionRequest {
             return Err(format!("`interaction_id` must have 1 to {ID_CHARS_MAX} characters"));
         }
         if request.fields.len() > FIELDS_MAX || request.actions.len() > ACTIONS_MAX {
-            return Err(format!("at most {FIELDS_MAX} fields and {ACTIONS_MAX} actions are allowed"));
+            return Err(format!(
+                "at most {FIELDS_MAX} fields and {ACTIONS_MAX} actions are allowed"
+            ));
         }
         unique("field", request.fields.iter().map(|field| field.id.as_str()))?;
         unique("action", request.actions.iter().map(|action| action.id.as_str()))?;
         for field in &request.fields {
             unique("option", field.options.iter().map(|option| option.value.as_str()))?;
-            let is_choice =
-                [InteractionFieldKind::Select, InteractionFieldKind::Multiselect].contains(&field.kind);
+            let is_choice = [InteractionFieldKind::Select, InteractionFieldKind::Multiselect]
+                .contains(&field.kind);
             if is_choice && !(1..=OPTIONS_MAX).contains(&field.options.len()) {
                 return Err(format!("field `{}` needs 1 to {OPTIONS_MAX} options", field.id));
             }
@@ -231,14 +233,26 @@ mod tests {
 
     #[test]
     fn an_answer_must_fit_its_request() {
-        assert_eq!(checked(json!({"action_id": "yes", "values": {"size": "s", "count": 2}})), Ok(()));
+        assert_eq!(
+            checked(json!({"action_id": "yes", "values": {"size": "s", "count": 2}})),
+            Ok(())
+        );
         for (answer, problem) in [
             (json!({"values": {"size": "s"}}), "`action_id` must be one of `yes`, `no`"),
             (json!({"action_id": "maybe", "values": {"size": "s"}}), "there is no action `maybe`"),
             (json!({"action_id": "yes"}), "field `size` is required"),
-            (json!({"action_id": "yes", "values": {"size": "xl"}}), "field `size` must be one of its options"),
-            (json!({"action_id": "yes", "values": {"size": "s", "count": "2"}}), "field `count` must be a number"),
-            (json!({"action_id": "yes", "values": {"size": "s", "colour": "red"}}), "there is no field `colour`"),
+            (
+                json!({"action_id": "yes", "values": {"size": "xl"}}),
+                "field `size` must be one of its options",
+            ),
+            (
+                json!({"action_id": "yes", "values": {"size": "s", "count": "2"}}),
+                "field `count` must be a number",
+            ),
+            (
+                json!({"action_id": "yes", "values": {"size": "s", "colour": "red"}}),
+                "there is no field `colour`",
+            ),
         ] {
             assert_eq!(checked(answer).unwrap_err(), problem);
         }
@@ -253,9 +267,14 @@ mod tests {
         };
         assert_eq!(with(|r| r["fields"][1]["id"] = "size".into()), "the field `size` occurs twice");
         assert_eq!(with(|r| r["actions"][1]["id"] = "".into()), "an empty id of actions");
-        assert_eq!(with(|r| r["fields"][0]["options"] = json!([])), "field `size` needs 1 to 100 options");
+        assert_eq!(
+            with(|r| r["fields"][0]["options"] = json!([])),
+            "field `size` needs 1 to 100 options"
+        );
         assert!(with(|r| r["kind"] = "dance".into()).contains("unknown variant"));
         assert!(with(|r| r["interaction_id"] = "".into()).contains("1 to 255 characters"));
-        assert!(with(|r| r["title"] = "x".repeat(300_000).into()).contains("more than 262144 bytes"));
+        assert!(
+            with(|r| r["title"] = "x".repeat(300_000).into()).contains("more than 262144 bytes")
+        );
     }
 }

@@ -151,8 +151,9 @@ impl Codec {
         match spec.wire {
             Wire::Native => Ok(Codec::Native),
             Wire::Langbot => {
-                let session = Session::new(&spec.program(), host_version, spec.plugin_config.clone())
-                    .map_err(|error| format!("cannot be given a secret: {error}"))?;
+                let session =
+                    Session::new(&spec.program(), host_version, spec.plugin_config.clone())
+                        .map_err(|error| format!("cannot be given a secret: {error}"))?;
                 env.insert(langbot::SECRET_VARIABLE.to_owned(), session.secret().to_owned());
                 Ok(Codec::Langbot(Arc::new(session)))
             }

@@ -131,7 +131,15 @@ impl Caller {
             }),
             _ => None,
         };
-        Ok(Sender { entrance: TriggerSource::Api, name, actor, agents, limit, continues: None, adapter: None })
+        Ok(Sender {
+            entrance: TriggerSource::Api,
+            name,
+            actor,
+            agents,
+            limit,
+            continues: None,
+            adapter: None,
+        })
     }
 
     /// The conversations that a limited caller reaches; none if it is not limited.

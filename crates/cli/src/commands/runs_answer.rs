@@ -55,7 +55,11 @@ pub async fn run(args: Args) -> Outcome {
     let question = choose(&args, page.items)?;
     if args.action.is_none() && args.values.is_empty() {
         let lines = form_lines(&question.request, &args.run, language_of(""));
-        output::print(&format!("{}\n{}\n", plain(&question.request.fallback_text), lines.join("\n")))?;
+        output::print(&format!(
+            "{}\n{}\n",
+            plain(&question.request.fallback_text),
+            lines.join("\n")
+        ))?;
         output::note(&format!("this question is {}", plain(&question.status)));
         return Ok(Exit::Ok);
     }
@@ -89,7 +93,9 @@ fn choose(args: &Args, mut questions: Vec<Interaction>) -> Result<Interaction, F
     }
     match questions.len() {
         1 => Ok(questions.remove(0)),
-        0 => Err(Failure::new(format!("run `{}` asks no such question", args.run)).exit(Exit::Usage)),
+        0 => {
+            Err(Failure::new(format!("run `{}` asks no such question", args.run)).exit(Exit::Usage))
+        }
         _ => {
             let ids: Vec<&str> =
                 questions.iter().map(|question| question.interaction_id.as_str()).collect();

@@ -26,7 +26,8 @@ fn field_line(field: &InteractionField, language: Language) -> String {
             false => format!("{} ({})", plain(&option.value), plain(&option.label)),
         })
         .collect();
-    let options = if options.is_empty() { String::new() } else { format!(": {}", options.join(" | ")) };
+    let options =
+        if options.is_empty() { String::new() } else { format!(": {}", options.join(" | ")) };
     let required = if field.required { words::required(language) } else { "" };
     format!("  {} --set {}=…{options}{required}", plain(&field.label), plain(&field.id))
 }

@@ -60,7 +60,9 @@ pub(super) fn silent(language: Language, run_id: &str) -> String {
 pub(super) fn answer(language: Language, run_id: &str) -> String {
     let run_id = plain(run_id);
     match language {
-        Language::English => format!("hint: `greenroom runs answer {run_id} --action …` answers it"),
+        Language::English => {
+            format!("hint: `greenroom runs answer {run_id} --action …` answers it")
+        }
         Language::Chinese => {
             format!("提示\u{ff1a}用 `greenroom runs answer {run_id} --action …` 回答")
         }

@@ -77,11 +77,12 @@ async fn a_slash_command_is_answered_by_its_command() {
     let stage = stage().await;
     stage.api.ready_runner("kit").await;
     let run = message(&stage, "c1", "/weather in New York").await;
-    assert_eq!((run.agent.as_str(), outcome(&run)), ("commands", (RunStatus::Completed, "")), "{run:?}");
     assert_eq!(
-        stage.api.answers("c1").await,
-        ["looking it up", "sunny in New York for u1", "see"]
+        (run.agent.as_str(), outcome(&run)),
+        ("commands", (RunStatus::Completed, "")),
+        "{run:?}"
     );
+    assert_eq!(stage.api.answers("c1").await, ["looking it up", "sunny in New York for u1", "see"]);
     let history = stage.api.history("c1").await;
     let picture = serde_json::to_value(history.last().unwrap()).unwrap();
     assert!(picture.to_string().contains("https://example.com/sun.png"), "{picture}");
@@ -161,7 +162,8 @@ fn what_a_plugin_has_is_told_before_anything_is_installed() {
     assert!(said.contains("has only `KnowledgeEngine`"), "{said}");
     assert!(!plugin.join(".venv").exists() && !folder.path().join("greenroom.toml").exists());
     // Beside others it is only named, first.
-    std::fs::write(&manifest, format!("{}{group}{}", &written[..start], &written[start..])).unwrap();
+    std::fs::write(&manifest, format!("{}{group}{}", &written[..start], &written[start..]))
+        .unwrap();
     let added = greenroom(folder.path(), &["runner", "add", "engine", "--name", "kit"]);
     let said = String::from_utf8_lossy(&added.stderr).into_owned();
     assert!(added.status.success(), "{said}");

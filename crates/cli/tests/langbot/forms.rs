@@ -68,8 +68,10 @@ async fn a_question_is_answered_once_and_comes_back_to_the_plugin() {
     for (given, problem) in [
         (json!({"interaction_id": "order-1", "action_id": "order"}), "field `drink` is required"),
         (json!({"interaction_id": "order-1", "action_id": "steal"}), "there is no action `steal`"),
-        (json!({"interaction_id": "order-1", "action_id": "order", "values": {"drink": "gin"}}),
-            "field `drink` must be one of its options"),
+        (
+            json!({"interaction_id": "order-1", "action_id": "order", "values": {"drink": "gin"}}),
+            "field `drink` must be one of its options",
+        ),
     ] {
         let (status, body) = answer(&stage, &run.run_id, &given).await;
         assert_eq!((status, &body["error"]["message"]), (400, &json!(problem)));
@@ -105,8 +107,11 @@ async fn of_many_answers_at_once_one_counts() {
         answer(&stage, &run.run_id, given)
     });
     let tries = futures_util::future::join_all(tries).await;
-    let accepted: Vec<&Value> =
-        tries.iter().filter(|(status, _)| *status == 202).map(|(_, body)| &body["run_id"]).collect();
+    let accepted: Vec<&Value> = tries
+        .iter()
+        .filter(|(status, _)| *status == 202)
+        .map(|(_, body)| &body["run_id"])
+        .collect();
     assert!(!accepted.is_empty() && accepted.iter().all(|run| *run == accepted[0]), "{tries:?}");
     assert!(tries.iter().all(|(status, _)| [202, 409].contains(status)), "{tries:?}");
     assert_eq!(stage.api.runs().await.len(), 2);
@@ -273,9 +278,12 @@ async fn the_command_line_shows_the_form_and_answers_it() {
     };
     let (ok, told, shown) = run(&["send", "order", "--agent", "asks", "--follow"]);
     assert!(ok && told.contains("Reply with tea or coffee."), "{told}{shown}");
-    for line in ["? What may it be?", "Drink --set drink=…: tea (Tea) | coffee (Coffee) (required)",
-        "[Order] --action order", "greenroom runs answer run_"]
-    {
+    for line in [
+        "? What may it be?",
+        "Drink --set drink=…: tea (Tea) | coffee (Coffee) (required)",
+        "[Order] --action order",
+        "greenroom runs answer run_",
+    ] {
         assert!(shown.contains(line), "{line}\n{shown}");
     }
     let run_id = stage.api.runs().await[0].run_id.clone();

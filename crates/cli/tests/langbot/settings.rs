@@ -5,7 +5,8 @@ use crate::stage::{PATIENCE, Stage, agent, event, greenroom};
 use greenroom_testkit::wait::wait_for;
 use serde_json::{Value, json};
 
-const MODEL: &str = "[models.main]\nprovider = \"scripted\"\n[models.other]\nprovider = \"scripted\"\n";
+const MODEL: &str =
+    "[models.main]\nprovider = \"scripted\"\n[models.other]\nprovider = \"scripted\"\n";
 
 fn agents() -> String {
     let one = agent("one", "settings", "show", "grant = { models = [\"main\"] }");

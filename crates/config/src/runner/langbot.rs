@@ -43,8 +43,7 @@ pub(super) fn keys(reader: &mut Reader<'_>, wire: Wire) -> Keys {
     let (config, listens) = (reader.get("config"), reader.get("listens"));
     if wire == Wire::Langbot {
         let agents = &reader.cx.agents;
-        let listens =
-            listens.and_then(|value| value.list(|name| name.reference("agent", agents)));
+        let listens = listens.and_then(|value| value.list(|name| name.reference("agent", agents)));
         let config = config.and_then(|value| settings(&value));
         return Keys { config: config.unwrap_or_default(), listens: listens.unwrap_or_default() };
     }

@@ -52,7 +52,9 @@ fn a_named_agent_is_taken_as_named_even_if_it_listens_to_nothing() {
 #[test]
 fn a_slash_command_goes_to_its_agent_and_other_messages_do_not() {
     let message = |text: &str| {
-        event(json!({"event_type": "message.received", "conversation_id": "c1", "input": {"text": text}}))
+        event(
+            json!({"event_type": "message.received", "conversation_id": "c1", "input": {"text": text}}),
+        )
     };
     let with = |name: &str, commands: &[&str]| Agent {
         commands: commands.iter().map(|&command| command.to_owned()).collect(),

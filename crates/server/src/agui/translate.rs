@@ -122,7 +122,8 @@ impl Translator {
 
     /// The form of a message whose text asks the same; the client answers it with `forwardedProps.interaction`.
     fn asked(&mut self, message: &Message, number: i64, out: &mut Vec<Event>) {
-        let Some(request) = message.metadata.as_ref().and_then(|about| about.get(INTERACTION)) else {
+        let Some(request) = message.metadata.as_ref().and_then(|about| about.get(INTERACTION))
+        else {
             return;
         };
         self.messages.close(out);

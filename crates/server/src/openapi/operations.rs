@@ -71,7 +71,8 @@ impl Operation {
 }
 
 pub(super) fn all() -> Vec<Operation> {
-    let facts = [events(), runs(), interactions(), conversations(), artifacts::all(), approvals(), audit()];
+    let facts =
+        [events(), runs(), interactions(), conversations(), artifacts::all(), approvals(), audit()];
     let rest = [
         deliveries::all(),
         agui::all(),

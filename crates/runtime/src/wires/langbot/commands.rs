@@ -74,7 +74,10 @@ mod tests {
     fn a_return_value_is_text_or_elements() {
         let returned = |value: Value| content(&value);
         assert_eq!(returned(json!({"text": "done", "image_url": null})), Some("done".into()));
-        assert_eq!(returned(json!({"text": null, "error": "no such city"})), Some("no such city".into()));
+        assert_eq!(
+            returned(json!({"text": null, "error": "no such city"})),
+            Some("no such city".into())
+        );
         assert_eq!(
             returned(json!({"text": "see", "image_url": "https://example.com/a.png"})),
             Some(json!([{"type": "text", "text": "see"},

@@ -117,7 +117,11 @@ impl Decoder {
                     && profile_of(&run).is_commands
                 {
                     // A command has no result of its own for its end.
-                    take(Inbound::Result { result: results::completed_run(&run.id), run, bytes: 0 });
+                    take(Inbound::Result {
+                        result: results::completed_run(&run.id),
+                        run,
+                        bytes: 0,
+                    });
                 }
                 let of = if is_end { Streamed::None } else { connection.streamed(number) };
                 match of {

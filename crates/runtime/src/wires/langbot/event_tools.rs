@@ -82,7 +82,8 @@ impl EventParties {
     fn is_about(&self, params: &Value) -> bool {
         let actor = self.actor.as_ref().and_then(|actor| actor.actor_id.as_deref());
         let group = self.group.as_ref().and_then(|group| group.subject_id.as_deref());
-        let fits = |key: &str, own: Option<&str>| params[key].is_null() || params[key].as_str() == own;
+        let fits =
+            |key: &str, own: Option<&str>| params[key].is_null() || params[key].as_str() == own;
         fits("user_id", actor) && fits("group_id", group)
     }
 
@@ -157,14 +158,22 @@ mod tests {
         assert_eq!(names, ["event_get_actor", "event_get_group", "event_get_group_member"]);
         let ask = |action: &str, data: Value| parties.answer(action, &data).unwrap();
         let user = json!({"id": "u1", "nickname": "Ann", "is_bot": false, "username": "ann"});
-        assert_eq!(ask("call_tool", json!({"tool_name": "event_get_actor"})), Ok(json!({"result": user})));
         assert_eq!(
-            ask("call_platform_api", json!({"action": "get_group_info", "params": {"group_id": "g1"}})),
+            ask("call_tool", json!({"tool_name": "event_get_actor"})),
+            Ok(json!({"result": user}))
+        );
+        assert_eq!(
+            ask(
+                "call_platform_api",
+                json!({"action": "get_group_info", "params": {"group_id": "g1"}})
+            ),
             Ok(json!({"result": {"id": "g1", "name": "Team"}}))
         );
         assert_eq!(
             ask("call_tool", json!({"tool_name": "event_get_group_member"})),
-            Ok(json!({"result": {"user": user, "group_id": "g1", "role": "member", "display_name": "Ann"}}))
+            Ok(
+                json!({"result": {"user": user, "group_id": "g1", "role": "member", "display_name": "Ann"}})
+            )
         );
     }
 

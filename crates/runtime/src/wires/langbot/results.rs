@@ -4,9 +4,9 @@
 //! gets a type that the host refuses and records.
 
 use super::card::{Card, Chunk, Step};
-use super::{RunnerProfile, commands};
 use super::content::message_content;
 use super::messages::usage_from_langbot;
+use super::{RunnerProfile, commands};
 use greenroom_protocol::RawResult;
 use greenroom_protocol::error::run_code;
 use greenroom_protocol::interaction::INTERACTION;
@@ -105,7 +105,8 @@ pub(crate) fn translate(
 fn question_of(data: &RawValue) -> Option<Value> {
     let data: Value = serde_json::from_str(data.get()).ok()?;
     let request = &data["payload"];
-    let text = request["fallback_text"].as_str().filter(|_| data["action"] == INTERACTION_REQUESTED)?;
+    let text =
+        request["fallback_text"].as_str().filter(|_| data["action"] == INTERACTION_REQUESTED)?;
     Some(json!({"message": {"role": "assistant", "content": text,
         "metadata": {INTERACTION: request}}}))
 }
@@ -230,12 +231,8 @@ mod tests {
     use super::*;
     use crate::wires::langbot::Dialect;
 
-    const ASKING: RunnerProfile = RunnerProfile {
-        dialect: Dialect::Runner,
-        replies: false,
-        asks: true,
-        is_commands: false,
-    };
+    const ASKING: RunnerProfile =
+        RunnerProfile { dialect: Dialect::Runner, replies: false, asks: true, is_commands: false };
 
     fn translated(result: &Value) -> Option<Value> {
         let raw = to_raw_value(result).unwrap();
@@ -313,7 +310,8 @@ mod tests {
 
     #[test]
     fn a_question_is_a_message_with_its_form() {
-        let request = json!({"interaction_id": "i1", "title": "Sure?", "fallback_text": "Say yes or no."});
+        let request =
+            json!({"interaction_id": "i1", "title": "Sure?", "fallback_text": "Say yes or no."});
         let item = json!({"run_id": "r1", "type": "action.requested", "sequence": 3,
             "data": {"action": "interaction.requested", "target": null, "payload": request}});
         let message = json!({"role": "assistant", "content": "Say yes or no.",

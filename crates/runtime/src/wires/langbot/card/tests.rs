@@ -1,8 +1,8 @@
 //! What readers hold equals what LangBot would show, whatever a runner sends.
 
 use super::*;
-use crate::wires::langbot::results::translate;
 use crate::wires::langbot::RunnerProfile;
+use crate::wires::langbot::results::translate;
 use greenroom_protocol::RawResult;
 use proptest::prelude::*;
 use serde_json::value::to_raw_value;

@@ -6,8 +6,8 @@ use crate::wires::langbot::event_tools::EventParties;
 use crate::wires::langbot::replies;
 use greenroom_protocol::manifest::ModelPermission;
 use greenroom_protocol::{
-    AgentResources, AgentRunContext, FileResource, KnowledgeBaseResource, ModelResource, Object, StorageResource,
-    ToolResource,
+    AgentResources, AgentRunContext, FileResource, KnowledgeBaseResource, ModelResource, Object,
+    StorageResource, ToolResource,
 };
 use serde::Serialize;
 use std::borrow::Cow;

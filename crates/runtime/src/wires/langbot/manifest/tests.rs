@@ -59,8 +59,7 @@ fn an_unknown_operation_is_left_out_and_told_instead_of_taking_the_runner_away()
     for kind in ["Runner", "AgentRunner"] {
         let spec = json!({"usages": ["agent"], "permissions": {"models": ["invoke", "dream"]}});
         let found = contents(&container(json!([component(kind, spec)])), None).unwrap();
-        let ours: AgentRunnerManifest =
-            serde_json::from_value(found.manifests[0].clone()).unwrap();
+        let ours: AgentRunnerManifest = serde_json::from_value(found.manifests[0].clone()).unwrap();
         assert_eq!(ours.permissions.models.len(), 2);
         let warning = "`main` asks for `models: dream`, which this host does not know";
         assert_eq!(found.warnings, [warning]);
@@ -83,10 +82,8 @@ fn a_plugin_without_any_use_or_without_a_name_is_told_so() {
     assert!(error.starts_with("offers no component of a kind that this host supports"), "{error}");
     let error = contents(&json!({"components": []}), None).unwrap_err();
     assert_eq!(error, "has no `metadata.author` and `metadata.name` in its manifest");
-    let both = json!([
-        component("Parser", json!({})),
-        component("Runner", json!({"usages": ["agent"]}))
-    ]);
+    let both =
+        json!([component("Parser", json!({})), component("Runner", json!({"usages": ["agent"]}))]);
     let found = contents(&container(both), None).unwrap();
     assert_eq!(found.warnings, ["components of the kinds `Parser` are not used by this host"]);
 }
@@ -112,10 +109,7 @@ fn commands_are_one_runner_unless_its_name_is_taken() {
     runner["manifest"]["manifest"]["metadata"]["name"] = "commands".into();
     let found = contents(&container(json!([command, runner])), Some("0.7.18")).unwrap();
     assert_eq!((found.manifests.len(), found.profiles["commands"].is_commands), (1, false));
-    assert_eq!(
-        found.warnings,
-        ["its commands are not offered: it has a runner called `commands`"]
-    );
+    assert_eq!(found.warnings, ["its commands are not offered: it has a runner called `commands`"]);
 }
 
 #[test]
@@ -128,11 +122,5 @@ fn settings_get_the_defaults_of_the_form_and_mistakes_are_named() {
     let given = json!({"siez": 4});
     let (filled, warnings) = settings(&container, given.as_object().unwrap());
     assert_eq!(Value::Object(filled), json!({"siez": 4, "size": 3}));
-    assert_eq!(
-        warnings,
-        [
-            "`siez` is not a setting of the plugin",
-            "`key` is required and empty"
-        ]
-    );
+    assert_eq!(warnings, ["`siez` is not a setting of the plugin", "`key` is required and empty"]);
 }
