@@ -79,7 +79,7 @@ pub enum Command {
     RunnerProcess(commands::runner_process::Args),
 }
 
-/// List, show, follow, cancel and replay runs
+/// List, show, follow, cancel, replay and answer runs
 #[derive(Debug, Subcommand)]
 pub enum Runs {
     List(commands::runs_list::Args),

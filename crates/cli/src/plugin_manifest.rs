@@ -220,8 +220,8 @@ mod tests {
         assert_eq!(
             read.components,
             [
-                component("Tool", "add", Value::Null),
-                component("Runner", "main", json!([{"name": "x"}]))
+                component("Runner", "main", json!([{"name": "x"}])),
+                component("Tool", "add", Value::Null)
             ]
         );
     }
