@@ -33,8 +33,11 @@ const ask = [["result", "message.completed", { message: { role: "assistant", con
 const form = (page) => page.locator("[data-kind=interaction]");
 const answers = (page) => page.locator("[data-kind=answer]");
 
+// The whole form and what follows it: rows outside the view are not rendered.
+const TALL = { viewport: { width: 1280, height: 1600 } };
+
 test("a question is a form instead of its text, and its answer reaches the agent once", async () => {
-  const page = await signedIn(browser, host);
+  const page = await signedIn(browser, host, TALL);
   await open(page, "/chat");
   await chooseAgent(page, "stage");
   await say(page, ask);

@@ -14,7 +14,7 @@ export function InteractionView({ entry }: { entry: InteractionEntry }) {
   const t = useT();
   const { request, runId } = entry;
   const queries = useQueryClient();
-  const { refresh } = useChat();
+  const { answered } = useChat();
   const toast = useToast();
   const key = ["interactions", runId];
   const state = useQuery({ queryKey: key, queryFn: ({ signal }) => get<Page<Interaction>>(path("/v1/runs/{}/interactions", runId), {}, signal), refetchInterval: 60_000 });
@@ -30,8 +30,9 @@ export function InteractionView({ entry }: { entry: InteractionEntry }) {
     if (missing(request, draft).length > 0) return;
     setBusy(action ?? "");
     try {
-      await post(path("/v1/runs/{}/interactions", runId), { interaction_id: request.interaction_id, action_id: action, values: valuesOf(request, draft) });
-      refresh();
+      const answer = { interaction_id: request.interaction_id, action_id: action, values: valuesOf(request, draft) };
+      await post(path("/v1/runs/{}/interactions", runId), answer);
+      answered(runId, answer);
     } catch (error) {
       toast(error instanceof Error ? error.message : t("chat.formFailed"), "bad");
     }
