@@ -296,8 +296,8 @@ impl RunTask {
         }
         self.kept.clear();
         if self.is_heard {
-            let messages = command.items.iter().filter(|item| item.role == "assistant");
-            self.answer = messages.last().and_then(|item| item.text.clone()).or(self.answer.take());
+            let last = command.items.iter().rfind(|item| item.role == "assistant");
+            self.answer = last.and_then(|item| item.text.clone()).or(self.answer.take());
         }
         let batch = (!held.is_empty()).then(|| Batch::new(&self.run.run_id, held));
         let mut follow_ups = vec![FollowUp::Publish { feed: Arc::clone(&self.feed), batch }];

@@ -51,6 +51,35 @@ async fn tools_of_a_plugin_are_granted_called_and_audited_like_any() {
 }
 
 #[tokio::test]
+async fn more_calls_than_a_plugin_serves_at_once_wait_for_their_turn() {
+    // Two plugins that call, since each has fewer runs at once than the plugin with the tool takes.
+    let second = agent("second", "second", "calls", "grant = { tools = [\"kit.*\"] }");
+    let config = crate::stage::config(&["reader", "second", "kit", "basics"], &(agents() + &second));
+    let host = greenroom_testkit::host::TestHost::prepare(PROGRAM, &config);
+    for (plugin, folder) in
+        [("reader", "reader"), ("reader", "second"), ("kit", "kit"), ("basics", "basics")]
+    {
+        copy(&plugins_folder().join(plugin), &host.folder().join(folder));
+    }
+    let manifest = host.folder().join("second/manifest.yaml");
+    let written = std::fs::read_to_string(&manifest).unwrap();
+    std::fs::write(&manifest, written.replace("name: reader", "name: second")).unwrap();
+    let stage = Stage::start(host).await;
+    for runner in ["kit", "reader", "second"] {
+        stage.api.ready_runner(runner).await;
+    }
+    let nap = call("kit.nap", json!({})).to_string();
+    let runs = (0..160).map(|number| {
+        let (stage, nap) = (&stage, nap.as_str());
+        let agent = if number % 2 == 0 { "calls" } else { "second" };
+        async move { stage.answer(agent, &format!("c{number}"), nap).await }
+    });
+    let answers = futures_util::future::join_all(runs).await;
+    let other = answers.iter().find(|answer| **answer != r#"[{"ok": {"text": "rested"}}]"#);
+    assert_eq!(other, None);
+}
+
+#[tokio::test]
 async fn a_tool_of_a_plugin_is_cancelled_with_its_run() {
     let stage = stage().await;
     let run_id = stage.send("calls", "c1", &call("kit.slow", json!({})).to_string()).await;
