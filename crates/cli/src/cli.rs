@@ -79,7 +79,7 @@ pub enum Command {
     RunnerProcess(commands::runner_process::Args),
 }
 
-/// List, show, follow, cancel and replay runs
+/// List, show, follow, cancel, replay and answer runs
 #[derive(Debug, Subcommand)]
 pub enum Runs {
     List(commands::runs_list::Args),
@@ -87,6 +87,7 @@ pub enum Runs {
     Follow(commands::runs_follow::Args),
     Cancel(commands::runs_cancel::Args),
     Replay(commands::runs_replay::Args),
+    Answer(commands::runs_answer::Args),
 }
 
 /// List, show, allow and deny pending approvals

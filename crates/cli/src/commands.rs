@@ -28,6 +28,7 @@ pub mod runner_list;
 pub mod runner_new;
 pub mod runner_process;
 pub mod runner_test;
+pub mod runs_answer;
 pub mod runs_cancel;
 pub mod runs_follow;
 pub mod runs_list;

@@ -3,12 +3,13 @@
 //!
 //! Invariant: checks ready sources only; the results are warnings.
 
+use crate::warnings::only_model;
 use greenroom_config::{Config, ToolSource};
-use greenroom_protocol::{AgentRunnerManifest, RunnerId};
+use greenroom_protocol::{AgentRunnerManifest, DynamicFormItemSchema, RunnerId, form};
 use greenroom_tools::project_cli::close_matches;
 
 /// What a running host offers.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct Offered {
     /// Full names, such as `files.read`.
     pub tools: Vec<String>,
@@ -34,16 +35,20 @@ impl NotReady {
     }
 }
 
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub(crate) struct OfferedRunner {
     pub id: RunnerId,
     pub asks_for_models: bool,
+    /// The form of its settings, where the host fills it in.
+    pub form: Vec<DynamicFormItemSchema>,
 }
 
 impl OfferedRunner {
     pub(crate) fn new(manifest: &AgentRunnerManifest) -> Self {
         let asks_for_models = !manifest.permissions.models.is_empty();
-        Self { id: manifest.id.clone(), asks_for_models }
+        let is_langbot = manifest.metadata.get("wire").is_some_and(|wire| wire == "langbot");
+        let form = if is_langbot { manifest.config_schema.clone() } else { Vec::new() };
+        Self { id: manifest.id.clone(), asks_for_models, form }
     }
 }
 
@@ -131,6 +136,17 @@ pub(crate) fn without_models(config: &Config, offered: &Offered) -> Vec<String> 
     texts.collect()
 }
 
+/// Settings of agents that are missing or wrong, by the form of their runner.
+pub(crate) fn incomplete(config: &Config, offered: &Offered) -> Vec<String> {
+    let agents = config.agents.iter().filter_map(|(name, agent)| {
+        let runner = offered.runners.iter().find(|runner| runner.id == agent.runner)?;
+        let filled = form::fill(&runner.form, &agent.config, only_model(&agent.grant.models));
+        let wrong = form::problems(&runner.form, &filled).into_iter();
+        Some(wrong.map(move |problem| format!("agent `{name}`: in its `config` {problem}")))
+    });
+    agents.flatten().collect()
+}
+
 /// Granted tools that the `allow` list of their server excludes, by agent.
 pub(crate) fn left_out(config: &Config) -> Vec<(&str, String)> {
     let mut found = Vec::new();
@@ -203,7 +219,7 @@ mod tests {
         let config = config(r#""files.raed", "files.read", "files.x*""#);
         let tools = vec!["files.read".to_owned(), "files.list_all".to_owned()];
         let id = RunnerId::parse("plugin:local/a/b").unwrap();
-        let runners = vec![OfferedRunner { id, asks_for_models: false }];
+        let runners = vec![OfferedRunner { id, asks_for_models: false, form: Vec::new() }];
         let offered = Offered { tools, runners, ..Offered::default() };
         assert_eq!(missing(&config, &offered), [""; 0]);
         let sources = vec!["files".to_owned()];
@@ -222,7 +238,7 @@ mod tests {
         let config = config("");
         let offered = |id: &str, asks_for_models| {
             let id = RunnerId::parse(id).unwrap();
-            let runners = vec![OfferedRunner { id, asks_for_models }];
+            let runners = vec![OfferedRunner { id, asks_for_models, form: Vec::new() }];
             Offered { runners, ..Offered::default() }
         };
         let all = "`greenroom runner list` shows the ids that exist";

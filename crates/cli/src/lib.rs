@@ -15,6 +15,7 @@ mod granted;
 mod logging;
 pub mod output;
 mod plugin_files;
+mod plugin_manifest;
 pub mod reading;
 mod secrets;
 mod sign_in;
@@ -41,6 +42,7 @@ pub async fn run(command: Command) -> Outcome {
         Command::Runs(Runs::Show(args)) => commands::runs_show::run(args).await,
         Command::Runs(Runs::Follow(args)) => commands::runs_follow::run(args).await,
         Command::Runs(Runs::Cancel(args)) => commands::runs_cancel::run(args).await,
+        Command::Runs(Runs::Answer(args)) => commands::runs_answer::run(args).await,
         Command::Runs(Runs::Replay(args)) => commands::runs_replay::run(args).await,
         Command::Approvals(args) => approvals(args).await,
         Command::Deliveries(command) => deliveries(command).await,

@@ -4,8 +4,10 @@
 //! is not repeated when its message is complete.
 
 mod card;
+mod form;
 mod words;
 
+pub use form::form_lines;
 pub use words::language_of;
 
 use crate::client::{End, Wait};
@@ -14,6 +16,7 @@ use crate::output::{self, plain};
 use crate::times;
 use crate::{calls, cut};
 use greenroom_protocol::error::run_code;
+use greenroom_protocol::interaction::{INTERACTION, InteractionRequest};
 use greenroom_protocol::payload::{ToolCallCompleted, ToolCallStarted};
 use greenroom_protocol::result::kind;
 use greenroom_protocol::{AgentRunResult, MessageContent, Payload, RunStatus};
@@ -82,6 +85,11 @@ impl Reading {
         self.is_silent &= text.is_empty() && artifacts.is_empty();
         output::print(&text)?;
         let at = result.created_at.as_deref();
+        if let Some(request) = question_of(&payload) {
+            output::print(&self.shown.break_line())?;
+            let lines = form_lines(&request, &result.run_id, self.language);
+            output::note(&lines.join("\n"));
+        }
         match &payload {
             Payload::ToolCallStarted(call) => output::note(&self.begun(call, at)),
             Payload::ToolCallCompleted(call) => output::note(&self.ended(call, at)),
@@ -181,6 +189,13 @@ fn reason(error: &Value) -> String {
         _ => error.as_str().map_or_else(|| error.to_string(), str::to_owned),
     };
     calls::short(&text, 200)
+}
+
+/// The question of a message, if it has one.
+fn question_of(payload: &Payload) -> Option<InteractionRequest> {
+    let Payload::MessageCompleted(completed) = payload else { return None };
+    let request = completed.message.metadata.as_ref()?.get(INTERACTION)?;
+    InteractionRequest::parse(request).ok()
 }
 
 /// The artifacts of a result: parts too large for a message, or files that the run created.

@@ -3,6 +3,9 @@
 //! Invariant: reads the file system only and starts nothing; a warning never keeps a host from starting.
 
 mod failing;
+mod plugins;
+
+pub(crate) use plugins::only_model;
 
 use crate::granted;
 use crate::wiring::surface;
@@ -51,6 +54,7 @@ pub(crate) fn all(loaded: &Loaded) -> Vec<Warning> {
         .into_iter()
         .chain(replaced_limits(loaded))
         .chain(runners(config))
+        .chain(plugins::settings(config))
         .chain(tools(config))
         .chain(agents(config));
     let all = all.chain(left_out).chain(failing::models(config)).chain(failing::agents(config));

@@ -110,6 +110,7 @@ fn bound(name: &str, agent: &config::Agent, limits: &config::Limits) -> Agent {
         built_in: false,
         runner: agent.runner.clone(),
         events: agent.events.clone(),
+        commands: agent.commands.clone(),
         scope: agent.scope.clone(),
         filters: agent.filters.clone(),
         queue: agent.queue,
@@ -195,6 +196,12 @@ fn runner_spec(name: &str, runner: &config::Runner, host: SocketAddr) -> RunnerS
             config::Wire::Native => Wire::Native,
             config::Wire::Langbot => Wire::Langbot,
         },
+        plugin_config: runner
+            .config
+            .iter()
+            .map(|(key, setting)| (key.clone(), setting.expose()))
+            .collect(),
+        listens: runner.listens.iter().cloned().collect(),
         ..RunnerSpec::default()
     };
     let Launch::Process(process) = &runner.launch else { return plain };

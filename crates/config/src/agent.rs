@@ -22,6 +22,8 @@ pub struct Agent {
     pub runner: RunnerId,
     /// Event types it handles, with `*` for any characters; empty: only events that name the agent.
     pub events: Vec<String>,
+    /// Slash commands it handles, without the slash; `*`: any. Empty: also messages without one.
+    pub commands: Vec<String>,
     pub scope: Scope,
     /// Dotted event field → the values it may have.
     pub filters: BTreeMap<String, Vec<Json>>,
@@ -65,6 +67,7 @@ impl Agent {
         Self {
             runner,
             events: vec!["message.received".to_owned()],
+            commands: Vec::new(),
             scope: Scope::default(),
             filters: BTreeMap::new(),
             queue: Queue::Serial,
@@ -82,6 +85,7 @@ impl Agent {
         let runner = reader.require("runner").and_then(|value| runner_id(&value));
         let interrupts = [("fail", OnInterrupt::Fail), ("retry", OnInterrupt::Retry)];
         let events = reader.get("events").map(|value| patterns(&value));
+        let commands = reader.get("commands").and_then(|value| commands(&value));
         let scope = reader.get("scope").and_then(|v| v.table()).map(scope);
         let filters = reader.get("filters").and_then(|value| filters(&value));
         let queue = reader.get("queue").and_then(|v| v.choice(&QUEUES));
@@ -98,6 +102,7 @@ impl Agent {
         let absent = Self::new(runner?);
         Some(Self {
             events: events.flatten().unwrap_or(absent.events),
+            commands: commands.unwrap_or_default(),
             scope: scope.unwrap_or_default(),
             filters: filters.unwrap_or_default(),
             queue: queue.unwrap_or(absent.queue),
@@ -156,6 +161,19 @@ fn patterns(value: &Value<'_>) -> Option<Vec<String>> {
         ),
     };
     value.list(pattern)
+}
+
+fn commands(value: &Value<'_>) -> Option<Vec<String>> {
+    let command = |item: &Value<'_>| match item.filled_text()? {
+        text if text == "*" || (!text.starts_with('/') && !text.contains(char::is_whitespace)) => {
+            Some(text.to_owned())
+        }
+        text => item.fail(
+            format!("`{}` is not the name of a command", clean(text)),
+            "write it without the slash, e.g. `weather`, or `*` for every command",
+        ),
+    };
+    value.list(command)
 }
 
 fn filters(value: &Value<'_>) -> Option<BTreeMap<String, Vec<Json>>> {

@@ -4,7 +4,7 @@
 
 mod langbot;
 
-pub use langbot::is_plugin_folder as is_langbot_plugin;
+pub use langbot::{Setting, is_plugin_folder as is_langbot_plugin};
 
 use super::reader::{Reader, Value, clean};
 use super::{NetworkAccess, Secret};
@@ -17,6 +17,10 @@ pub struct Runner {
     pub wire: Wire,
     /// The `author/name` the process must declare; `None`: the first it declares.
     pub plugin: Option<String>,
+    /// Settings of a LangBot plugin.
+    pub config: BTreeMap<String, Setting>,
+    /// Agents whose events the listeners of a LangBot plugin get.
+    pub listens: Vec<String>,
 }
 
 /// The protocol of the process.
@@ -107,6 +111,7 @@ impl Runner {
             None => Wire::Native,
         };
         let plugin = reader.get("plugin").and_then(|value| plugin(&value));
+        let langbot::Keys { config, listens } = langbot::keys(&mut reader, wire);
         let (command, token) = (reader.get("command"), reader.get("token"));
         let launch = match (command, token) {
             (command, None) if wire == Wire::Langbot => {
@@ -140,7 +145,7 @@ impl Runner {
             }
         };
         reader.finish();
-        Some(Self { launch: launch?, wire, plugin })
+        Some(Self { launch: launch?, wire, plugin, config, listens })
     }
 }
 

@@ -102,11 +102,15 @@ fn a_runner_is_read_with_paths_relative_to_the_file() {
         }),
         plugin: Some("acme/triage".to_owned()),
         wire: Wire::Native,
+        config: BTreeMap::new(),
+        listens: Vec::new(),
     };
     let far_away = Runner {
         launch: Launch::Connect { token: secret("the-long-value-of-FAR_AWAY_TOKEN") },
         plugin: None,
         wire: Wire::Native,
+        config: BTreeMap::new(),
+        listens: Vec::new(),
     };
     assert_eq!(
         config.runners,
@@ -227,4 +231,25 @@ proptest! {
         let text = format!("{}{insert}{}", &EXAMPLE[..from], &EXAMPLE[to..]);
         let _ = read(&text).map_err(|invalid| invalid.to_string());
     }
+}
+
+#[test]
+fn the_settings_of_a_plugin_may_hold_secrets_and_are_for_plugins_only() {
+    let plugin = "[runners.bot]\nwire = \"langbot\"\ndir = \"bot\"\ncommand = [\"python3\"]\n";
+    let own = "listens = [\"echo\"]\n[runners.bot.config]\nsize = 3\nkey = { env = \"BOT_KEY\" }\n\
+               nested = { file = \"a\", more = 1 }\n";
+    let config = read(&format!("{plugin}{own}")).unwrap().config;
+    let expected = BTreeMap::from([
+        ("key".to_owned(), Setting::Secret(secret("the-long-value-of-BOT_KEY"))),
+        ("nested".to_owned(), Setting::Plain(json!({"file": "a", "more": 1}))),
+        ("size".to_owned(), Setting::Plain(3.into())),
+    ]);
+    assert_eq!(config.runners["bot"].config, expected);
+    assert_eq!(config.runners["bot"].listens, ["echo"]);
+    let native = "[runners.bot]\ncommand = [\"python3\"]\nconfig = { size = 3 }\n";
+    let problem = mistakes(native);
+    assert!(
+        problem.contains("`runners.bot.config` is only for plugins of the wire `langbot`"),
+        "{problem}"
+    );
 }

@@ -1,7 +1,8 @@
 //! Binding: which agent an event goes to.
 //!
 //! Invariant: a pure function. An agent that the event names is chosen; else the narrowest that matches, the
-//! user's agents before built-in ones; two equally narrow ones are an error that names both.
+//! user's agents before built-in ones, and those for a slash command before others; two equally narrow ones are
+//! an error that names both.
 
 mod explain;
 
@@ -60,6 +61,8 @@ pub enum Reason {
     OnlyMatch,
     /// The next one in the order is built in, this one is the user's.
     BeforeBuiltIn,
+    /// The message is a slash command of this agent.
+    SlashCommand,
     NarrowerScope,
     MoreFilters,
     ExactEventType,
@@ -82,6 +85,7 @@ pub fn resolve<'a>(agents: &'a [Agent], event: &NewEvent, workspace: &str) -> Ma
     let mut matching: Vec<&Agent> = agents
         .iter()
         .filter(|agent| takes_type(agent, &event.event_type))
+        .filter(|agent| takes_command(agent, event))
         .filter(|agent| in_scope(&agent.scope, event, workspace))
         .filter(|agent| {
             agent.filters.is_empty() || {
@@ -118,9 +122,10 @@ fn narrower(first: &Agent, second: &Agent, event_type: &str) -> Option<Reason> {
     let (ours, theirs) = (narrowness(first, event_type), narrowness(second, event_type));
     let parts = [
         (ours.0 != theirs.0, Reason::BeforeBuiltIn),
-        (ours.1 != theirs.1, Reason::NarrowerScope),
-        (ours.2 != theirs.2, Reason::MoreFilters),
-        (ours.3 != theirs.3, Reason::ExactEventType),
+        (ours.1 != theirs.1, Reason::SlashCommand),
+        (ours.2 != theirs.2, Reason::NarrowerScope),
+        (ours.3 != theirs.3, Reason::MoreFilters),
+        (ours.4 != theirs.4, Reason::ExactEventType),
     ];
     parts.into_iter().find_map(|(differs, reason)| differs.then_some(reason))
 }
@@ -140,8 +145,10 @@ pub fn ties(agents: &[Agent]) -> Vec<(&str, &str)> {
 
 fn may_tie(one: &Agent, other: &Agent) -> bool {
     let same_rank = one.built_in == other.built_in
+        && command_rank(one) == command_rank(other)
         && one.scope == other.scope
-        && one.filters.len() == other.filters.len();
+        && one.filters.len() == other.filters.len()
+        && commands_meet(one, other);
     let filters_meet = one.filters.iter().all(|(field, values)| {
         other.filters.get(field).is_some_and(|others| values.iter().any(|v| others.contains(v)))
     });
@@ -156,20 +163,42 @@ fn may_tie(one: &Agent, other: &Agent) -> bool {
     same_rank && filters_meet && types_meet
 }
 
-/// Larger is narrower: the user's own, then the scope from actor down to workspace, then filters, then an
-/// exact event type before a pattern.
-fn narrowness(agent: &Agent, event_type: &str) -> (bool, u8, usize, bool) {
+/// Whether a message can be for both.
+fn commands_meet(one: &Agent, other: &Agent) -> bool {
+    let shares = one.commands.iter().any(|command| other.commands.contains(command));
+    shares || (one.commands.is_empty() && other.commands.is_empty())
+}
+
+fn command_rank(agent: &Agent) -> u8 {
+    match agent.commands.as_slice() {
+        [] => 0,
+        commands if commands.iter().any(|command| command == "*") => 1,
+        _ => 2,
+    }
+}
+
+/// Larger is narrower: the user's own, then a slash command, then the scope from actor down to workspace, then
+/// filters, then an exact event type before a pattern.
+fn narrowness(agent: &Agent, event_type: &str) -> (bool, u8, u8, usize, bool) {
     let Scope { workspace, bot, conversation, actor } = &agent.scope;
     let scope = u8::from(actor.is_some()) << 3
         | u8::from(conversation.is_some()) << 2
         | u8::from(bot.is_some()) << 1
         | u8::from(workspace.is_some());
     let exact = agent.events.iter().any(|pattern| pattern == event_type);
-    (!agent.built_in, scope, agent.filters.len(), exact)
+    (!agent.built_in, command_rank(agent), scope, agent.filters.len(), exact)
 }
 
 fn takes_type(agent: &Agent, event_type: &str) -> bool {
     agent.events.iter().any(|pattern| fits(pattern, event_type))
+}
+
+/// Whether the message has one of the agent's commands, if it has any.
+fn takes_command(agent: &Agent, event: &NewEvent) -> bool {
+    let text = event.input.text.as_deref().unwrap_or_default().trim_start();
+    let command = text.strip_prefix('/').and_then(|text| text.split_whitespace().next());
+    let is_command = |own: &String| command.is_some_and(|command| own == "*" || own == command);
+    agent.commands.is_empty() || agent.commands.iter().any(is_command)
 }
 
 fn in_scope(scope: &Scope, event: &NewEvent, workspace: &str) -> bool {

@@ -13,11 +13,15 @@ use crate::follow_up::FollowUp;
 use crate::grant::Sources;
 use crate::host::{Host, Shared};
 use crate::ids::{self, now_ms};
+use crate::interactions;
 use crate::ledger::RESERVE_FIRST;
 use crate::metrics::Metrics;
 use crate::settings::{Agent, Settings};
 use bound::{bind, ids, is_replay, warnings};
-use greenroom_protocol::{ActorContext, AdapterContext, EventAnswer, NewEvent, TriggerSource};
+use greenroom_protocol::interaction::INTERACTION;
+use greenroom_protocol::{
+    ActorContext, AdapterContext, EventAnswer, INTERACTION_SUBMITTED, NewEvent, TriggerSource,
+};
 use greenroom_store::commands::{AcceptEvent, Accepted, NewRun};
 use greenroom_store::reads::conversations::{Names, Own};
 use greenroom_store::reads::events::EventKey;
@@ -55,6 +59,8 @@ pub struct Sender {
     pub agents: Option<Arc<[String]>>,
     /// The conversations it is limited to; none means that it may join any.
     pub limit: Option<SenderLimit>,
+    /// The limited token whose run this event continues: the new run reaches no further.
+    pub continues: Option<String>,
     /// Protocol-specific context, passed to the runner; no decision depends on it.
     pub adapter: Option<AdapterContext>,
     /// The `traceparent` of its request.
@@ -99,6 +105,10 @@ pub enum Refusal {
     Busy,
     #[error("the event of this run is no longer stored")]
     Gone,
+    #[error("this interaction was answered already")]
+    Answered,
+    #[error("this interaction has expired")]
+    Expired,
     #[error("the host is stopping")]
     Stopping,
     #[error("the event could not be stored: {0}")]
@@ -114,6 +124,13 @@ impl Host {
     ) -> Result<(EventAnswer, bool), Refusal> {
         if self.shared.tasks.stopping().is_cancelled() {
             return Err(Refusal::Stopping);
+        }
+        if event.source == interactions::SOURCE
+            || event.event_type == INTERACTION_SUBMITTED
+            || event.input.extra.contains_key(INTERACTION)
+        {
+            let message = "answers of interactions are sent by `POST /v1/runs/ID/interactions`";
+            return Err(Refusal::Invalid(message.to_owned()));
         }
         if sender.limit.is_some() {
             for _ in 1..PLACINGS_MAX {
@@ -216,6 +233,7 @@ impl Shared {
         let item = item(&event, &event_id, run.as_ref());
         let adapter = sender.adapter.clone().map(|adapter| clean_adapter(adapter, &self.redactor));
         let limited_to = sender.limit.as_ref().map(|limit| limit.own.begun_by.clone());
+        let limited_to = limited_to.or_else(|| sender.continues.clone());
         let envelope = Arc::new(Envelope {
             trigger: sender.entrance,
             limited_to,

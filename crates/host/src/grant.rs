@@ -16,7 +16,7 @@ use greenroom_protocol::manifest::{
 };
 use greenroom_protocol::payload::StateScope;
 use greenroom_protocol::{
-    AgentRunnerManifest, ContextAPICapabilities, Object, RunnerId, StorageResource,
+    AgentRunnerManifest, ContextAPICapabilities, Object, RunnerId, StorageResource, form,
 };
 use greenroom_store::types::GrantDoc;
 use greenroom_tools::{Risk, project_cli, skills};
@@ -115,17 +115,19 @@ impl Grant {
             })
             .map(|(action, approval)| (action.clone(), *approval))
             .collect();
+        let models: Offer<ModelPermission, Vec<String>> =
+            offer(&asked.models, &policy.models, &known.models);
         Self {
             agent: agent.name.clone(),
             runner_id: agent.runner.clone(),
-            config: agent.config.clone(),
+            config: configured(agent, manifest, &models.names),
             history: pull(&asked.history, policy.history),
             events: pull(&asked.events, policy.event_log),
             artifacts: pull(&asked.artifacts, policy.artifacts),
             state: if may_keep_state { policy.state.clone() } else { BTreeSet::new() },
             storage: storage.intersection(&policy.storage).copied().collect(),
             actions,
-            models: offer(&asked.models, &policy.models, &known.models),
+            models,
             tools: with_own(offer(&asked.tools, &policy.tools, &known.tools), policy),
             knowledge: offer(&asked.knowledge_bases, &policy.knowledge, &known.knowledge),
             methods: named(&policy.modules, &known.methods),
@@ -168,6 +170,19 @@ impl Grant {
             binding: has(StorageArea::Binding),
         }
     }
+}
+
+/// The runner's config. Plugins of LangBot rely on the defaults of their form, and on a model where it has a
+/// field for one.
+fn configured(agent: &Agent, manifest: &AgentRunnerManifest, models: &[String]) -> Object {
+    if manifest.metadata.get("wire").is_none_or(|wire| wire != "langbot") {
+        return agent.config.clone();
+    }
+    let only_model = match models {
+        [model] => Some(model.as_str()),
+        _ => None,
+    };
+    form::fill(&manifest.config_schema, &agent.config, only_model)
 }
 
 fn pull<T: Ord + Copy>(asked: &[T], reach: Reach) -> Pull<T> {

@@ -25,7 +25,7 @@ use crate::live::LiveRun;
 use greenroom_protocol::error::run_code;
 use greenroom_protocol::result::kind;
 use greenroom_protocol::{RawResult, RunError, RunStatus};
-use greenroom_runtime::{RunEvent, RunHandle};
+use greenroom_runtime::{Heard, RunEvent, RunHandle};
 use greenroom_store::StoreError;
 use greenroom_store::commands::{Applied, ApplyResults};
 use greenroom_store::types::{ResultRecord, RunRow};
@@ -61,6 +61,9 @@ pub(crate) struct RunTask {
     held: Vec<ResultRecord>,
     /// Results of the runner that its own reads may not see yet.
     unapplied: usize,
+    /// The text of its last message, if a plugin listens.
+    answer: Option<String>,
+    is_heard: bool,
 }
 
 /// When results are to be stored.
@@ -78,6 +81,7 @@ impl RunTask {
         live: Arc<LiveRun>,
     ) -> Self {
         let feed = shared.feeds.open(&run.run_id);
+        let is_heard = shared.runtime.is_heard(&run.agent);
         RunTask {
             shared,
             run,
@@ -88,6 +92,8 @@ impl RunTask {
             kept: Vec::new(),
             held: Vec::new(),
             unapplied: 0,
+            answer: None,
+            is_heard,
         }
     }
 
@@ -138,7 +144,16 @@ impl RunTask {
         self.live.end();
         self.shared.feeds.close(&self.run.run_id);
         self.shared.live.leave(&self.run.run_id);
+        self.tell_listeners();
         self.listen_after_the_end(ledger, handle).await;
+    }
+
+    /// Plugins that listen learn of the event once its run has ended.
+    fn tell_listeners(&mut self) {
+        if self.is_heard {
+            let (event, answer) = (self.envelope.event.clone(), self.answer.take());
+            self.shared.runtime.tell(Heard { agent: self.run.agent.clone(), event, answer });
+        }
     }
 
     fn ledger(&self, grant: &Grant) -> Ledger {
@@ -280,6 +295,10 @@ impl RunTask {
             return Err(Stop::Leave);
         }
         self.kept.clear();
+        if self.is_heard {
+            let last = command.items.iter().rfind(|item| item.role == "assistant");
+            self.answer = last.and_then(|item| item.text.clone()).or(self.answer.take());
+        }
         let batch = (!held.is_empty()).then(|| Batch::new(&self.run.run_id, held));
         let mut follow_ups = vec![FollowUp::Publish { feed: Arc::clone(&self.feed), batch }];
         follow_ups.extend(FollowUp::applied(&command, applied));
@@ -327,6 +346,7 @@ impl RunTask {
         self.held.extend(ledger.end(status, error, now_ms()));
         if self.store(&mut ledger).await.is_ok() {
             self.live.end();
+            self.tell_listeners();
         }
     }
 

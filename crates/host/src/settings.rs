@@ -35,6 +35,8 @@ pub struct Agent {
     pub runner: RunnerId,
     /// Event types, with `*` for any characters. Empty: only events that name the agent.
     pub events: Vec<String>,
+    /// Slash commands, without the slash; `*`: any. Empty: also messages without one.
+    pub commands: Vec<String>,
     pub scope: Scope,
     /// Dotted event field → the values it may have.
     pub filters: BTreeMap<String, Vec<Value>>,

@@ -4,6 +4,10 @@
 //! (`en_US`, `zh_Hans`, …) to string; a form item has what is needed to render and check it, and preserves unknown
 //! fields.
 
+mod values;
+
+pub use values::{fill, problems, unknown};
+
 use crate::Object;
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize};

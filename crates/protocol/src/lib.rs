@@ -8,6 +8,7 @@ pub mod context;
 pub mod error;
 pub mod event;
 pub mod form;
+pub mod interaction;
 pub mod manifest;
 mod nesting;
 mod number;
@@ -36,6 +37,7 @@ pub use context::{
 pub use error::{AgentAPIError, ErrorCode};
 pub use event::{EventAnswer, EventDelivery, InvalidEvent, NewEvent};
 pub use form::{DynamicFormItemSchema, FormOption, I18nObject};
+pub use interaction::{INTERACTION_SUBMITTED, InteractionRequest, InteractionSubmission};
 pub use manifest::{
     AgentRunnerCapabilities, AgentRunnerContextPolicy, AgentRunnerManifest, AgentRunnerPermissions,
     InvalidManifest, ListAgentRunnersResponse, ManifestWarning,

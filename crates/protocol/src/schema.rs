@@ -14,7 +14,8 @@ use crate::wire::{
 };
 use crate::{
     AgentAPIError, AgentRunContext, AgentRunRequest, AgentRunResult, AgentRunnerManifest,
-    EventAnswer, ListAgentRunnersResponse, NewEvent, RunView, TranscriptItem,
+    EventAnswer, InteractionRequest, InteractionSubmission, ListAgentRunnersResponse, NewEvent,
+    RunView, TranscriptItem,
 };
 use schemars::Schema;
 
@@ -40,6 +41,8 @@ pub fn all() -> Vec<(&'static str, Schema)> {
         EventAnswer,
         InitializeParams,
         InitializeResult,
+        InteractionRequest,
+        InteractionSubmission,
         ListAgentRunnersResponse,
         ListToolsResult,
         MessageCompleted,

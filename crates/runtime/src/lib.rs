@@ -8,6 +8,7 @@ mod child;
 mod connection;
 mod handshake;
 mod lines;
+mod listening;
 mod orphans;
 mod outbox;
 mod pins;
@@ -31,6 +32,7 @@ mod wires;
 
 pub use child::{Child, ChildError, ChildHold, ChildSpec, Children, Confinement, Finished};
 pub use connection::ConnectionId;
+pub use listening::Heard;
 pub use orphans::wait_for_orphans;
 pub use proxy::{ItemSink, NotTaken, Proxy, ProxyCall, ProxyFuture, Standing};
 pub use quote::Cleaner;
@@ -40,7 +42,9 @@ pub use runtime::Runtime;
 pub use spec::{Limits, RunnerSpec, Settings, Wire};
 pub use state::{Descriptor, RunnerState, RunnerStatus, Unavailable};
 
-pub use tools::{PluginToolAnswer, PluginToolCall, PluginToolError, PluginTools};
+pub use wires::langbot::manifest::read_form as langbot_form;
+
+pub use tools::{PluginToolAnswer, PluginToolCall, PluginToolError, PluginTools, ToolCaller};
 
 pub use supervisor::{Allowed, ChildEnd, Domain, Network, Sandbox, UserIds, Without};
 

@@ -4,6 +4,7 @@
 
 use crate::child::Children;
 use crate::connection::ConnectionId;
+use crate::listening::Heard;
 use crate::pins::Pins;
 use crate::proxy::Proxy;
 use crate::registry::{Entry, Phase, Registry};
@@ -145,6 +146,16 @@ impl Runtime {
     /// Starts a run as soon as its runner has room for it. The caller has committed it.
     pub async fn start_run(&self, request: AgentRunRequest) -> Result<RunHandle, Unavailable> {
         self.0.registry.connection(&request.runner_id)?.start_run(&request).await
+    }
+
+    /// Whether some plugin listens to the events of an agent.
+    pub fn is_heard(&self, agent: &str) -> bool {
+        self.0.registry.is_heard(agent)
+    }
+
+    /// Tells the plugins that listen of an event that was handled. Waits for none of them.
+    pub fn tell(&self, heard: Heard) {
+        self.0.registry.tell(&Arc::new(heard));
     }
 
     /// The tools of every runner that offers some, by its name; also while its process is down.

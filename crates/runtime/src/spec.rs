@@ -8,7 +8,8 @@ use crate::quote::Cleaner;
 use crate::supervisor::job::{Job, Network};
 use crate::supervisor::{Sandbox, UserIds, Without};
 use crate::wires;
-use std::collections::BTreeMap;
+use greenroom_protocol::Object;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::time::{Duration, SystemTime};
 
@@ -35,6 +36,10 @@ pub struct RunnerSpec {
     pub env: BTreeMap<String, String>,
     /// `author/name`: what the process must declare itself to be.
     pub plugin: Option<String>,
+    /// Settings of a LangBot plugin.
+    pub plugin_config: Object,
+    /// Agents whose events the listeners of a LangBot plugin get.
+    pub listens: BTreeSet<String>,
     pub sandbox: Sandbox,
     /// Readable and writable besides `dir`.
     pub paths: Vec<PathBuf>,
@@ -69,6 +74,8 @@ impl Default for RunnerSpec {
             owns_dir: true,
             env: BTreeMap::new(),
             plugin: None,
+            plugin_config: Object::new(),
+            listens: BTreeSet::new(),
             sandbox: Sandbox::On,
             paths: Vec::new(),
             absent_paths: Vec::new(),

@@ -27,8 +27,16 @@ pub struct PluginToolCall {
     pub tool_call_id: String,
     /// The run that the call is for.
     pub run_id: Option<String>,
+    pub caller: ToolCaller,
     /// When it times out.
     pub deadline: Instant,
+}
+
+/// For whom a tool is called.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ToolCaller {
+    pub conversation_id: Option<String>,
+    pub actor_id: Option<String>,
 }
 
 /// The answer of a tool; with an `error`, the tool itself has failed.

@@ -12,15 +12,16 @@ use crate::handshake::{Introduction, Terms};
 use crate::proxy::{NotTaken, ProxyCall};
 use crate::run::Run;
 use crate::spec::{RunnerSpec, Wire};
+use crate::tools::PluginToolCall;
 use bytes::Bytes;
-use greenroom_protocol::wire::{RpcError, method};
+use greenroom_protocol::wire::{CallToolResult, RpcError, method};
 use greenroom_protocol::{AgentAPIError, AgentRunRequest, RawResult};
 use langbot::Session;
 use serde::Serialize;
 use serde_json::value::RawValue;
 use std::borrow::Cow;
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
 /// What a runner has sent.
@@ -89,6 +90,9 @@ impl Adapter {
 pub(crate) struct RunMemory {
     pairing: Mutex<langbot::pairing::Pairing>,
     card: Mutex<langbot::card::Card>,
+    profile: OnceLock<langbot::RunnerProfile>,
+    /// Of a run that may ask about its event.
+    event: OnceLock<langbot::event_tools::EventParties>,
 }
 
 impl RunMemory {
@@ -147,8 +151,9 @@ impl Codec {
         match spec.wire {
             Wire::Native => Ok(Codec::Native),
             Wire::Langbot => {
-                let session = Session::new(&spec.program(), host_version)
-                    .map_err(|error| format!("cannot be given a secret: {error}"))?;
+                let session =
+                    Session::new(&spec.program(), host_version, spec.plugin_config.clone())
+                        .map_err(|error| format!("cannot be given a secret: {error}"))?;
                 env.insert(langbot::SECRET_VARIABLE.to_owned(), session.secret().to_owned());
                 Ok(Codec::Langbot(Arc::new(session)))
             }
@@ -229,10 +234,43 @@ impl Codec {
         }
     }
 
-    /// Tells the runner that a request of the host is given up. LangBot plugins get no requests of that kind.
-    pub(crate) fn cancel_request(&self, number: i64) -> Option<Bytes> {
-        let params = serde_json::json!({ "request_id": number });
-        matches!(self, Codec::Native).then(|| native::notification(method::REQUEST_CANCEL, &params))
+    /// The parameters of a call of a tool.
+    pub(crate) fn tool_params(&self, call: &PluginToolCall) -> Box<RawValue> {
+        match self {
+            Codec::Native => native::tool_params(call),
+            Codec::Langbot(_) => langbot::tools::params(call),
+        }
+    }
+
+    /// Reads the answer to a call of a tool.
+    pub(crate) fn tool_answer(&self, answer: &RawValue) -> serde_json::Result<CallToolResult> {
+        match self {
+            Codec::Native => CallToolResult::parse(answer.get()),
+            Codec::Langbot(_) => langbot::tools::answer(answer),
+        }
+    }
+
+    /// Tells the runner that a request of the host is given up; `own` is the number of this message, where the
+    /// wire gives it one.
+    pub(crate) fn cancel_request(&self, number: i64, own: i64) -> Bytes {
+        match self {
+            Codec::Native => {
+                let params = serde_json::json!({ "request_id": number });
+                native::notification(method::REQUEST_CANCEL, &params)
+            }
+            Codec::Langbot(_) => {
+                let params = serde_json::json!({ "seq_id": number });
+                langbot::frames::request(own, "__cancel_action", &params)
+            }
+        }
+    }
+
+    /// Keeps what the wire needs of a run that starts.
+    pub(crate) fn remember(&self, memory: &RunMemory, request: &AgentRunRequest) {
+        match self {
+            Codec::Native => {}
+            Codec::Langbot(session) => session.remember(memory, request),
+        }
     }
 
     /// The number of the request that a broken line responds to.

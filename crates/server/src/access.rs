@@ -137,6 +137,7 @@ impl Caller {
             actor,
             agents,
             limit,
+            continues: None,
             adapter: None,
             traceparent: None,
         })

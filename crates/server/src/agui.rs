@@ -20,7 +20,7 @@ use crate::id::Id;
 use crate::query::Params;
 use crate::response::{ApiResult, Problem};
 use crate::router::App;
-use crate::runs::last_event_id;
+use crate::runs::{last_event_id, load};
 use crate::stream::respond;
 use crate::stream_access::StreamAccess;
 use axum::extract::{Request, State};
@@ -29,7 +29,7 @@ use event::Event;
 use follow::{FollowOptions, StreamStart, follow};
 use futures_util::stream;
 use greenroom_host::Refusal;
-use greenroom_protocol::ErrorCode;
+use greenroom_protocol::{ErrorCode, InteractionSubmission};
 use greenroom_tools::ui::Language;
 use input::{RunInput, SOURCE};
 use interrupt::{Rejection, Resumed};
@@ -102,7 +102,9 @@ impl AguiRequest {
     }
 
     async fn run(self) -> ApiResult {
-        let run = if self.input.resume().is_empty() {
+        let run = if let Some((run_id, answer)) = self.input.interaction()? {
+            Ok(self.answer(run_id, answer).await?)
+        } else if self.input.resume().is_empty() {
             match self.earlier_run().await? {
                 Some(run) => Ok(run),
                 None => self.start().await?,
@@ -201,6 +203,25 @@ impl AguiRequest {
             _ => StreamStart::Beginning,
         };
         Ok(Ok(RunToFollow { run_id, from, may_be_waiting: false }))
+    }
+
+    /// Answers a question of a run of this thread and agent; the run that gets the answer is followed.
+    async fn answer(
+        &self,
+        run_id: String,
+        answer: InteractionSubmission,
+    ) -> Result<RunToFollow, Problem> {
+        let missing = || Problem::not_found("interaction");
+        let asked = load(&self.app, &self.caller, &self.workspace, &run_id).await?;
+        if asked.agent != self.agent || asked.conversation_id.as_ref() != Some(&self.conversation) {
+            return Err(missing());
+        }
+        let sender = self.caller.require_sender()?;
+        let run = (self.workspace.as_str(), run_id.as_str());
+        let answered = self.app.host.answer_interaction(&sender, run, answer).await?;
+        let run_id = answered.ok_or_else(missing)?.run_id.ok_or_else(Problem::internal)?;
+        let from = self.last_event_id.map_or(StreamStart::Beginning, StreamStart::Reconnect);
+        Ok(RunToFollow { run_id, from, may_be_waiting: true })
     }
 
     async fn resume(&self) -> Result<Result<RunToFollow, Rejection>, Problem> {

@@ -18,6 +18,7 @@ mod facts;
 mod guard;
 mod id;
 mod idle_timer;
+mod interactions;
 mod listen;
 mod metrics;
 mod openapi;

@@ -152,7 +152,11 @@ impl From<Refusal> for Problem {
         let message = refusal.to_string();
         match refusal {
             Refusal::Invalid(_) => Self::invalid(message),
-            Refusal::Conflict | Refusal::Tie(_) | Refusal::Gone => {
+            Refusal::Conflict
+            | Refusal::Tie(_)
+            | Refusal::Gone
+            | Refusal::Answered
+            | Refusal::Expired => {
                 Self::new(StatusCode::CONFLICT, ErrorCode::InvalidArgument, message)
             }
             Refusal::ForeignConversation => Self::not_found("conversation"),

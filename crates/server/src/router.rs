@@ -7,8 +7,8 @@ use crate::request_policy::RequestPolicy;
 use crate::response::Problem;
 use crate::session::Sessions;
 use crate::{
-    agents, agui, approvals, artifacts, audit, connect, deliveries, events, facts, guard, metrics,
-    openapi, overview, resources, runs, session, system, tool_runtime, ui,
+    agents, agui, approvals, artifacts, audit, connect, deliveries, events, facts, guard,
+    interactions, metrics, openapi, overview, resources, runs, session, system, tool_runtime, ui,
 };
 use arc_swap::ArcSwap;
 use axum::Router;
@@ -189,6 +189,8 @@ pub(crate) fn routes() -> Vec<Route> {
         Route::post("/v1/runs/{id}/cancel", runs::cancel),
         Route::post("/v1/runs/{id}/replay", runs::replay),
         Route::get("/v1/runs/{id}/results", runs::results),
+        Route::get("/v1/runs/{id}/interactions", interactions::list),
+        Route::post("/v1/runs/{id}/interactions", interactions::answer),
         Route::get("/v1/conversations", facts::conversations),
         Route::get("/v1/conversations/{id}/history", facts::history),
         Route::get("/v1/conversations/{id}/search", facts::search),

@@ -155,7 +155,8 @@ pub(crate) async fn results(
     ok(page.ok_or_else(|| Problem::not_found("run"))?)
 }
 
-async fn load(
+/// A run that the caller may see.
+pub(crate) async fn load(
     app: &App,
     caller: &Caller,
     workspace: &str,

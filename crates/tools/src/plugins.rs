@@ -42,6 +42,7 @@ pub(crate) async fn call(runtime: &Runtime, runner: &str, call: &Invocation<'_>)
         parameters: call.args.clone(),
         tool_call_id: call.tool_call_id.to_owned(),
         run_id: Some(call.run_id.to_owned()),
+        caller: call.caller.clone(),
         deadline: call.deadline,
     };
     match runtime.call_tool(runner, asked, call.cancel.clone()).await {

@@ -21,7 +21,7 @@ use crate::{Risk, Source, Tool, ToolFailure, ToolOutput};
 use greenroom_protocol::Object;
 use greenroom_protocol::api::platform::ApprovalSubject;
 use greenroom_protocol::records::RecordView;
-use greenroom_runtime::Runtime;
+use greenroom_runtime::{Runtime, ToolCaller};
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
@@ -112,6 +112,7 @@ pub struct Invocation<'a> {
     pub args: &'a Object,
     pub tool_call_id: &'a str,
     pub run_id: &'a str,
+    pub caller: ToolCaller,
     /// The methods of the project CLI and the skills that the run may use.
     pub methods: &'a BTreeSet<String>,
     pub skills: &'a BTreeSet<String>,

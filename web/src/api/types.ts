@@ -6,7 +6,8 @@ import type {
 export type {
   Agent, AgentDetail, AgentRunnerManifest as Manifest, AgentRunnerPermissions as Permissions, ApprovalSubject,
   AgentRunResult as RunResult, ApprovalView as Approval, ArtifactView as Artifact, AuditView as AuditRecord,
-  BindingTrial, Conversation, Delivery, Event as EventView, EventAnswer, Grant, I18nObject as I18nText, Model,
+  BindingTrial, Conversation, Delivery, Event as EventView, EventAnswer, Grant, I18nObject as I18nText, Interaction,
+  InteractionAction, InteractionField, InteractionRequest, Model,
   ModelCall, ModelFigures, Overview, Runner, RunnerProcess, RunStatus, RunView as Run, SearchHit, Session, StateItem,
   StateScope, Story, Tool, ToolServer, TranscriptItem,
 } from "./generated/schemas";

@@ -3,6 +3,7 @@
 //! Invariant: existing files of the plugin are kept; the configuration is only appended to, and unchanged if the
 //! result would be invalid.
 
+mod components;
 mod dialect;
 mod inspect;
 mod install;
@@ -58,6 +59,7 @@ pub fn run(args: &Args) -> Outcome {
         return Err(Failure::new(message)
             .hint("to install its requirements again, remove that section first"));
     }
+    let kinds = components::check(&folder)?;
     let dialect = dialect::of(&folder)?;
     let interpreter =
         install::environment(&folder, &args.python, &dialect.sdk(args.sdk.as_deref(), &folder)?)?;
@@ -73,11 +75,11 @@ pub fn run(args: &Args) -> Outcome {
         let message = format!("`[runners.{name}]` already exists");
         return Err(Failure::new(message).hint("choose another name with `--name`"));
     }
-    if plugin.runners.is_empty() {
-        return Err(Failure::new(format!("`{}` offers no runner", plugin.path()))
-            .hint("only components of the kind `Runner` or `AgentRunner` run on this host"));
+    if plugin.runners.is_empty() && kinds.is_empty() {
+        return Err(Failure::new(format!("`{}` has no components", plugin.path())));
     }
     write::add(&file, &name, &folder, &plugin)?;
+    kinds.note(&name, &plugin.path());
     report(args, &file, &name, &plugin)
 }
 
@@ -114,14 +116,17 @@ fn report(args: &Args, file: &Path, name: &str, plugin: &Plugin) -> Outcome {
         });
         output::print(&output::table(&std::iter::once(head).chain(rows).collect::<Vec<_>>()))?;
     }
-    let runner = plugin.runners.first().map_or("", |runner| &runner.name);
+    let added = format!("added `[runners.{name}]` to `{}`", file.display());
+    let Some(runner) = plugin.runners.first().map(|runner| &runner.name) else {
+        output::note(&added);
+        return Ok(Exit::Ok);
+    };
     let grant = match asks_for_models(plugin) {
         true => "\ngrant = { models = [\"default\"] }",
         false => "",
     };
     output::note(&format!(
-        "added `[runners.{name}]` to `{}`\nhint: bind it with\n[agents.{name}]\nrunner = \"plugin:{}/{runner}\"\nevents = []{grant}",
-        file.display(),
+        "{added}\nhint: bind it with\n[agents.{name}]\nrunner = \"plugin:{}/{runner}\"\nevents = []{grant}",
         plugin.path()
     ));
     Ok(Exit::Ok)

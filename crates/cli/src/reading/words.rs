@@ -56,6 +56,27 @@ pub(super) fn silent(language: Language, run_id: &str) -> String {
     }
 }
 
+/// How to answer the question of a run.
+pub(super) fn answer(language: Language, run_id: &str) -> String {
+    let run_id = plain(run_id);
+    match language {
+        Language::English => {
+            format!("hint: `greenroom runs answer {run_id} --action …` answers it")
+        }
+        Language::Chinese => {
+            format!("提示\u{ff1a}用 `greenroom runs answer {run_id} --action …` 回答")
+        }
+    }
+}
+
+/// A field that must have a value.
+pub(super) fn required(language: Language) -> &'static str {
+    match language {
+        Language::English => " (required)",
+        Language::Chinese => "\u{ff08}必填\u{ff09}",
+    }
+}
+
 /// What a run waits for, and the commands that help.
 pub(super) fn waits(language: Language, wait: &Wait, option: &str) -> String {
     match (wait, language) {

@@ -22,7 +22,7 @@ fn the_help_of_the_program() {
       init         Write a commented greenroom.toml
       check        Validate the configuration, list its agents and warn about missing parts
       send         Send a message or another event to an agent
-      runs         List, show, follow, cancel and replay runs
+      runs         List, show, follow, cancel, replay and answer runs
       approvals    List, show, allow and deny pending approvals
       deliveries   List, retry and discard deliveries to surfaces
       artifacts    Upload, download and show artifacts
@@ -256,7 +256,7 @@ fn the_help_of_runs_and_of_one_of_its_commands() {
     assert_snapshot!(help(&["runs", "--help"]), @r#"
     exit 0
     --- stdout
-    List, show, follow, cancel and replay runs
+    List, show, follow, cancel, replay and answer runs
 
     Usage: greenroom runs <COMMAND>
 
@@ -266,6 +266,7 @@ fn the_help_of_runs_and_of_one_of_its_commands() {
       follow  Print the answer of a run from the beginning, while it is produced
       cancel  Cancel a run that is queued or running
       replay  Send the event of a run again, to the same agent, without delivering the answer
+      answer  Answer a question of a run, or show it
       help    Print this message or the help of the given subcommand(s)
 
     Options:

@@ -99,7 +99,7 @@ impl Stage {
     }
 }
 
-fn config(plugins: &[&str], more: &str) -> String {
+pub(crate) fn config(plugins: &[&str], more: &str) -> String {
     let python = python();
     let python = python.display();
     let runners = plugins.iter().map(|name| {

@@ -2,14 +2,75 @@
 //!
 //! Invariant: without `wire`, only a folder with a LangBot manifest counts as a plugin.
 
-use super::Process;
+use super::{Process, Wire};
+use crate::Secret;
 use crate::reader::{Reader, Value};
+use serde_json::Value as Json;
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 /// The manifest of a plugin.
 const MANIFEST: &str = "manifest.yaml";
 /// The Python of a plugin in its folder, in the order of preference.
 const INTERPRETERS: [&str; 2] = [".venv/bin/python", "venv/bin/python"];
+
+/// One setting of a plugin.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Setting {
+    /// As it is written.
+    Plain(Json),
+    Secret(Secret),
+}
+
+impl Setting {
+    /// The value for the plugin.
+    pub fn expose(&self) -> Json {
+        match self {
+            Setting::Plain(value) => value.clone(),
+            Setting::Secret(secret) => secret.expose().into(),
+        }
+    }
+}
+
+/// Keys that only plugins of this wire have.
+#[derive(Default)]
+pub(super) struct Keys {
+    pub(super) config: BTreeMap<String, Setting>,
+    pub(super) listens: Vec<String>,
+}
+
+pub(super) fn keys(reader: &mut Reader<'_>, wire: Wire) -> Keys {
+    let (config, listens) = (reader.get("config"), reader.get("listens"));
+    if wire == Wire::Langbot {
+        let agents = &reader.cx.agents;
+        let listens = listens.and_then(|value| value.list(|name| name.reference("agent", agents)));
+        let config = config.and_then(|value| settings(&value));
+        return Keys { config: config.unwrap_or_default(), listens: listens.unwrap_or_default() };
+    }
+    for value in [config, listens].into_iter().flatten() {
+        value.fail::<()>(
+            format!("`{}` is only for plugins of the wire `langbot`", value.path),
+            "other runners get the `config` of their agent",
+        );
+    }
+    Keys::default()
+}
+
+/// A table with the one key `env` or `file` is a secret.
+fn settings(value: &Value<'_>) -> Option<BTreeMap<String, Setting>> {
+    let setting = |value: &Value<'_>| {
+        let keys: Vec<&str> = match value.is_table() {
+            true => value.table()?.entries().into_iter().map(|(key, ..)| key).collect(),
+            false => Vec::new(),
+        };
+        match keys.as_slice() {
+            ["env" | "file"] => value.secret().map(Setting::Secret),
+            _ => value.json().map(Setting::Plain),
+        }
+    };
+    let entries = value.table()?.entries().into_iter();
+    entries.map(|(key, _, value)| Some((key.to_owned(), setting(&value)?))).collect()
+}
 
 /// Whether the runner has the folder of a LangBot plugin.
 pub(super) fn is_plugin(reader: &mut Reader<'_>) -> bool {

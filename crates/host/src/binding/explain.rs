@@ -2,7 +2,7 @@
 //!
 //! Invariant: the same rules as `resolve`; pure.
 
-use super::{Match, filtered_out, out_of_scope, resolve, takes_type};
+use super::{Match, filtered_out, out_of_scope, resolve, takes_command, takes_type};
 use crate::settings::Agent;
 use greenroom_protocol::NewEvent;
 use serde::{Serialize, Serializer};
@@ -27,6 +27,8 @@ pub enum Why {
     /// It has no `events`: it is chosen by name only.
     OnlyWhenNamed,
     EventType,
+    /// The message has none of its slash commands.
+    Command,
     /// The part of the scope that excludes the event.
     Scope(&'static str),
     /// The field of the filter that excludes the event.
@@ -45,6 +47,7 @@ impl Serialize for Why {
             Self::NotNamed => to.serialize_str("not_named"),
             Self::OnlyWhenNamed => to.serialize_str("only_when_named"),
             Self::EventType => to.serialize_str("event_type"),
+            Self::Command => to.serialize_str("command"),
             Self::Scope(part) => to.collect_str(&format_args!("scope.{part}")),
             Self::Filter(field) => to.collect_str(&format_args!("filter:{field}")),
             Self::LessNarrow => to.serialize_str("less_narrow"),
@@ -87,5 +90,6 @@ fn against(agent: &Agent, event: &NewEvent, workspace: &str, json: &Value) -> Ve
     let kind = (!takes_type(agent, &event.event_type)).then_some(Why::EventType);
     let scope = out_of_scope(&agent.scope, event, workspace).map(Why::Scope);
     let filters = filtered_out(agent, json).map(|field| Why::Filter(field.to_owned()));
-    kind.into_iter().chain(scope).chain(filters).collect()
+    let command = (!takes_command(agent, event)).then_some(Why::Command);
+    kind.into_iter().chain(command).chain(scope).chain(filters).collect()
 }

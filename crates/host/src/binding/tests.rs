@@ -17,6 +17,7 @@ fn agent(name: &str, events: &[&str]) -> Agent {
         scope: Scope::default(),
         filters: BTreeMap::new(),
         queue: Queue::Serial,
+        commands: Vec::new(),
         replaces: Replaces::default(),
         deadline: Duration::from_secs(1),
         on_interrupt: OnInterrupt::Fail,
@@ -46,6 +47,40 @@ fn a_named_agent_is_taken_as_named_even_if_it_listens_to_nothing() {
     let named = |name: &str| event(json!({"event_type": "x", "agent": name}));
     assert_eq!(taken(&agents, &named("b")), "b");
     assert_eq!(taken(&agents, &named("nobody")), "unknown");
+}
+
+#[test]
+fn a_slash_command_goes_to_its_agent_and_other_messages_do_not() {
+    let message = |text: &str| {
+        event(
+            json!({"event_type": "message.received", "conversation_id": "c1", "input": {"text": text}}),
+        )
+    };
+    let with = |name: &str, commands: &[&str]| Agent {
+        commands: commands.iter().map(|&command| command.to_owned()).collect(),
+        ..agent(name, &["message.received"])
+    };
+    let scope = Scope { conversation: Some("c1".into()), ..Scope::default() };
+    let here = Agent { scope, ..agent("here", &["message.received"]) };
+    let agents = [here, with("weather", &["weather", "w"]), with("any", &["*"])];
+    for (text, expected) in [
+        ("/weather Paris", "weather"),
+        (" /w", "weather"),
+        ("/weathers", "any"),
+        ("/", "here"),
+        ("weather", "here"),
+        ("tell me /weather", "here"),
+    ] {
+        assert_eq!(taken(&agents, &message(text)), expected, "{text}");
+    }
+    let Match::One(_, bound) = resolve(&agents, &message("/w"), "default") else { panic!() };
+    assert_eq!(bound.reason, Reason::SlashCommand);
+    assert_eq!(ties(&agents), []);
+    let twins = [with("one", &["a", "b"]), with("two", &["b", "c"]), with("three", &["d"])];
+    assert_eq!(ties(&twins), [("one", "two")]);
+    let only = with("only", &["a"]);
+    let why = &explain(std::slice::from_ref(&only), &message("hello"), "default")[0].why;
+    assert_eq!(*why, [Why::Command]);
 }
 
 #[test]

@@ -7,6 +7,7 @@ use super::Terms;
 use crate::actions::{self, ActionRights};
 use crate::context::Identity;
 use crate::ids;
+use crate::interactions;
 use crate::settings::Approval;
 use greenroom_protocol::ArtifactRef;
 use greenroom_protocol::RunError;
@@ -45,6 +46,11 @@ impl Changes {
         match payload {
             Payload::MessageCompleted(completed) => {
                 self.message(&completed.message, record.sequence, identity);
+                match interactions::asked_by(&completed.message, identity, record.at_ms) {
+                    Some(Ok(question)) => self.log.push(question),
+                    Some(Err(problem)) => self.refused.push(problem),
+                    None => {}
+                }
             }
             Payload::StateUpdated(update) => {
                 if let Some(owner) = identity.state_owner(update.scope) {

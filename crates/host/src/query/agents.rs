@@ -104,7 +104,8 @@ impl Host {
     fn agent_view(&self, agent: &Agent) -> Value {
         let available = self.runtime().descriptor(&agent.runner).is_some();
         json!({"name": agent.name, "runner_id": agent.runner, "events": agent.events,
-            "scope": agent.scope, "filters": agent.filters, "queue": agent.queue.as_str(),
+            "commands": agent.commands, "scope": agent.scope, "filters": agent.filters,
+            "queue": agent.queue.as_str(),
             "deadline_s": agent.deadline.as_secs(), "on_interrupt": agent.on_interrupt.as_str(),
             "delivery": agent.delivery, "built_in": agent.built_in,
             "runner_available": available})

@@ -105,6 +105,8 @@ fn reread(name: &str, value: &Value) -> Result<Value, String> {
         "EventAnswer" => reread_as::<greenroom_protocol::EventAnswer>(&text),
         "InitializeParams" => reread_as::<greenroom_protocol::wire::InitializeParams>(&text),
         "InitializeResult" => reread_as::<greenroom_protocol::wire::InitializeResult>(&text),
+        "InteractionRequest" => reread_as::<greenroom_protocol::InteractionRequest>(&text),
+        "InteractionSubmission" => reread_as::<greenroom_protocol::InteractionSubmission>(&text),
         "ListAgentRunnersResponse" => {
             reread_as::<greenroom_protocol::ListAgentRunnersResponse>(&text)
         }

@@ -90,6 +90,7 @@ impl Connection {
             }
         }
         let run = Arc::new(Run::new(id.clone(), self.buffered.clone()));
+        self.codec.remember(&run.wire, request);
         let (begun, runner_id) = (Instant::now(), request.runner_id.clone());
         state.requests.insert(number, Waiting::Run(id.clone()));
         state.runs.insert(id, Entry { run: run.clone(), number, runner_id, fenced: false, begun });

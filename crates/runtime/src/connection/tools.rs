@@ -5,11 +5,10 @@
 
 use super::{Connection, State, Waiting};
 use crate::tools::{PluginToolAnswer, PluginToolCall, PluginToolError};
-use greenroom_protocol::wire::{CallToolParams, CallToolResult, RpcError, method};
+use greenroom_protocol::wire::{RpcError, method};
 use serde_json::value::RawValue;
 use std::sync::Arc;
 use tokio::sync::oneshot;
-use tokio::time::Instant;
 
 /// Recent calls that were given up and may still be answered.
 const GIVEN_UP_MAX: usize = 4096;
@@ -22,15 +21,7 @@ impl Connection {
         self: &Arc<Self>,
         call: &PluginToolCall,
     ) -> Result<PluginToolAnswer, PluginToolError> {
-        let left = call.deadline.saturating_duration_since(Instant::now()).as_millis();
-        let params = serde_json::value::to_raw_value(&CallToolParams {
-            tool_name: call.tool_name.clone(),
-            parameters: call.parameters.clone(),
-            tool_call_id: call.tool_call_id.clone(),
-            run_id: call.run_id.clone(),
-            deadline_ms: Some(u64::try_from(left).unwrap_or(u64::MAX)),
-        })
-        .expect("protocol types are JSON");
+        let params = self.codec.tool_params(call);
         let bytes_max = self.limits.configured.line_bytes;
         if params.get().len() > bytes_max {
             let message = format!("the parameters have more than {bytes_max} bytes");
@@ -48,7 +39,7 @@ impl Connection {
             let reason = self.reason().unwrap_or_else(|| "did not answer".to_owned());
             Err(PluginToolError::Crashed { message: self.says(&reason) })
         })?;
-        CallToolResult::parse(answer.get()).map_err(|error| PluginToolError::Protocol {
+        self.codec.tool_answer(&answer).map_err(|error| PluginToolError::Protocol {
             message: self.says(&format!("answered `call_tool` with something malformed: {error}")),
         })
     }
@@ -156,12 +147,13 @@ impl Drop for OpenCall {
             return;
         }
         state.given_up.push_back(self.number);
-        if state.given_up.len() > GIVEN_UP_MAX {
+        // Some wires answer; that answer is dropped like one of the call itself.
+        let number = state.next_number();
+        state.given_up.push_back(number);
+        while state.given_up.len() > GIVEN_UP_MAX {
             state.given_up.pop_front();
         }
         drop(state);
-        if let Some(frame) = self.connection.codec.cancel_request(self.number) {
-            self.connection.send_or_replace(frame);
-        }
+        self.connection.send_or_replace(self.connection.codec.cancel_request(self.number, number));
     }
 }

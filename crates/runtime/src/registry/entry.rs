@@ -150,7 +150,7 @@ impl Entry {
     }
 
     /// The connection that gets runs now.
-    pub(super) fn serving(&self) -> Option<&Arc<Connection>> {
+    pub(crate) fn serving(&self) -> Option<&Arc<Connection>> {
         self.connection.as_ref().filter(|connection| {
             *connection.connection_state().borrow() == ConnectionState::Serving
         })

@@ -6,12 +6,15 @@
 mod actions;
 pub(super) mod card;
 mod chunks;
+mod commands;
 mod content;
 mod context;
 pub(super) mod decoder;
+pub(super) mod event_tools;
 pub(super) mod frames;
 pub(super) mod handshake;
-mod manifest;
+mod listeners;
+pub(crate) mod manifest;
 mod messages;
 pub(super) mod pairing;
 mod records;
@@ -20,12 +23,15 @@ mod results;
 mod sdk;
 pub(super) mod serve;
 mod stream;
+pub(super) mod tools;
 
 use crate::supervisor::Sandbox;
+use crate::wires::RunMemory;
 use bytes::Bytes;
 use context::LangbotContext;
+use event_tools::EventParties;
 use frames::Part;
-use greenroom_protocol::{AgentAPIError, AgentRunRequest, ErrorCode};
+use greenroom_protocol::{AgentAPIError, AgentRunRequest, ErrorCode, Object};
 use manifest::Contents;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
@@ -34,7 +40,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use stream::Flow;
-use tokio::sync::watch;
+use tokio::sync::{Semaphore, watch};
 
 /// The variable with the secret that a plugin registers with.
 pub(crate) const SECRET_VARIABLE: &str = "LANGBOT_PLUGIN_REGISTRATION_CAPABILITY";
@@ -65,19 +71,16 @@ pub(crate) fn command(configured: &[String], sandbox: Sandbox) -> Vec<String> {
 }
 
 /// The two dialects of LangBot runners.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) enum Dialect {
     /// Dialect A, of the protocol's first document.
     AgentRunner,
     /// Dialect B, of the published SDK.
+    #[default]
     Runner,
 }
 
 impl Dialect {
-    fn of_kind(kind: &str) -> Option<Self> {
-        [Dialect::AgentRunner, Dialect::Runner].into_iter().find(|dialect| dialect.kind() == kind)
-    }
-
     fn kind(self) -> &'static str {
         match self {
             Dialect::AgentRunner => "AgentRunner",
@@ -94,11 +97,15 @@ impl Dialect {
 }
 
 /// What one runner of a plugin supports.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct RunnerProfile {
     pub(crate) dialect: Dialect,
     /// Whether it handles events, and may hence reply to them by a call.
     pub(crate) replies: bool,
+    /// Whether it may ask with forms.
+    pub(crate) asks: bool,
+    /// Whether it stands for the commands of its plugin.
+    pub(crate) is_commands: bool,
 }
 
 /// The plugin on the other end of a connection.
@@ -106,24 +113,39 @@ pub(crate) struct Session {
     secret: String,
     host_version: String,
     sdk_version: Option<String>,
+    /// Its settings in the configuration.
+    plugin_config: Object,
     /// The container that the plugin registered with.
     registered: watch::Sender<Option<Arc<Value>>>,
     profiles: OnceLock<BTreeMap<String, RunnerProfile>>,
+    /// Whether it has listeners.
+    listens: OnceLock<bool>,
+    /// Room for events that wait for its listeners, and the turn of each.
+    listener_room: Arc<Semaphore>,
+    listener_turn: tokio::sync::Mutex<()>,
     /// Streaming calls in flight, by the id of their request.
     streams: Mutex<HashMap<String, Arc<Flow>>>,
 }
 
 impl Session {
     /// For a process that is about to start with this interpreter.
-    pub(crate) fn new(interpreter: &Path, host_version: &str) -> Result<Self, getrandom::Error> {
+    pub(crate) fn new(
+        interpreter: &Path,
+        host_version: &str,
+        plugin_config: Object,
+    ) -> Result<Self, getrandom::Error> {
         let mut bytes = [0; 32];
         getrandom::fill(&mut bytes)?;
         Ok(Self {
             secret: hex(&bytes),
             host_version: host_version.to_owned(),
             sdk_version: sdk::version(interpreter),
+            plugin_config,
             registered: watch::Sender::new(None),
             profiles: OnceLock::new(),
+            listens: OnceLock::new(),
+            listener_room: Arc::new(Semaphore::new(listeners::WAITING_MAX)),
+            listener_turn: tokio::sync::Mutex::default(),
             streams: Mutex::default(),
         })
     }
@@ -165,12 +187,23 @@ impl Session {
     fn settle(&self, contents: &Contents) {
         // Set once per connection, by its handshake.
         let _ = self.profiles.set(contents.profiles.clone());
+        let _ = self.listens.set(contents.listens);
     }
 
     /// The profile of a runner of this plugin.
     pub(crate) fn profile(&self, runner: &str) -> RunnerProfile {
         let known = self.profiles.get().and_then(|profiles| profiles.get(runner));
-        known.copied().unwrap_or(RunnerProfile { dialect: Dialect::Runner, replies: false })
+        known.copied().unwrap_or_default()
+    }
+
+    /// Keeps the parties of the event for a run that may ask about them.
+    pub(crate) fn remember(&self, memory: &RunMemory, request: &AgentRunRequest) {
+        let profile = self.profile(&request.runner_name);
+        // Both are set once per run, when it starts.
+        let _ = memory.profile.set(profile);
+        if profile.replies {
+            let _ = memory.event.set(EventParties::of(&request.context));
+        }
     }
 
     pub(crate) fn run(&self, number: i64, request: &AgentRunRequest) -> Bytes {
@@ -180,6 +213,10 @@ impl Session {
             context: LangbotContext<'a>,
         }
         let profile = self.profile(&request.runner_name);
+        if profile.is_commands {
+            let command = commands::request(number, &request.context);
+            return frames::request(number, "execute_command", &command);
+        }
         let context = LangbotContext::new(&request.context, profile, &self.host_version);
         let start = Start { runner_name: &request.runner_name, context };
         frames::request(number, profile.dialect.run_action(), &start)
@@ -258,7 +295,7 @@ mod tests {
 
     #[test]
     fn only_the_process_with_the_secret_registers_and_only_once() {
-        let session = Session::new(Path::new("python3"), "0.1.0").unwrap();
+        let session = Session::new(Path::new("python3"), "0.1.0", Object::new()).unwrap();
         let register = |secret: &str| {
             let data = json!({"registration_capability": secret, "plugin_container": {"a": 1}});
             session.register(&to_raw_value(&data).unwrap())

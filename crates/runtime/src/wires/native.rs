@@ -5,11 +5,13 @@
 pub(super) mod decoder;
 pub(super) mod handshake;
 
+use crate::tools::PluginToolCall;
 use bytes::Bytes;
 use greenroom_protocol::AgentAPIError;
-use greenroom_protocol::wire::{RpcError, method};
+use greenroom_protocol::wire::{CallToolParams, RpcError, method};
 use serde::Serialize;
-use serde_json::value::RawValue;
+use serde_json::value::{RawValue, to_raw_value};
+use tokio::time::Instant;
 
 pub(super) fn request(number: i64, method: &str, params: &impl Serialize) -> Bytes {
     let mut frame =
@@ -18,6 +20,18 @@ pub(super) fn request(number: i64, method: &str, params: &impl Serialize) -> Byt
     serde_json::to_writer(&mut frame, params).expect("protocol types are JSON");
     frame.extend_from_slice(b"}\n");
     frame.into()
+}
+
+pub(super) fn tool_params(call: &PluginToolCall) -> Box<RawValue> {
+    let left = call.deadline.saturating_duration_since(Instant::now()).as_millis();
+    to_raw_value(&CallToolParams {
+        tool_name: call.tool_name.clone(),
+        parameters: call.parameters.clone(),
+        tool_call_id: call.tool_call_id.clone(),
+        run_id: call.run_id.clone(),
+        deadline_ms: Some(u64::try_from(left).unwrap_or(u64::MAX)),
+    })
+    .expect("protocol types are JSON")
 }
 
 /// A message without an answer.

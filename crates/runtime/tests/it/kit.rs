@@ -175,6 +175,7 @@ pub(crate) fn tool_call(tool: &str, parameters: Value) -> PluginToolCall {
         parameters: parameters.as_object().unwrap().clone(),
         tool_call_id: "c1".to_owned(),
         run_id: Some("r1".to_owned()),
+        caller: Default::default(),
         deadline: tokio::time::Instant::now() + WAIT,
     }
 }

@@ -7,6 +7,7 @@ mod content;
 
 use crate::id::Id;
 use crate::response::Problem;
+use greenroom_protocol::interaction::{INTERACTION, InteractionSubmission};
 use greenroom_protocol::{AdapterContext, NESTING_MAX, NewEvent, Object, nesting_depth};
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -98,6 +99,28 @@ impl RunInput {
             Some(_) => Profile::One,
             None => Profile::Legacy,
         }
+    }
+
+    /// An answer to a question of a run: the run, and the answer.
+    pub(crate) fn interaction(&self) -> Result<Option<(String, InteractionSubmission)>, Problem> {
+        #[derive(Deserialize)]
+        struct Answer {
+            run_id: String,
+            interaction_id: String,
+            #[serde(default)]
+            action_id: Option<String>,
+            #[serde(default)]
+            values: Object,
+        }
+        let Some(given) = self.forwarded_props.get(INTERACTION).filter(|given| !given.is_null())
+        else {
+            return Ok(None);
+        };
+        let answer = serde_json::from_value::<Answer>(given.clone()).map_err(|error| {
+            Problem::invalid(format!("`forwardedProps.interaction` is not an answer: {error}"))
+        })?;
+        let Answer { run_id, interaction_id, action_id, values } = answer;
+        Ok(Some((run_id, InteractionSubmission { interaction_id, action_id, values })))
     }
 
     pub(crate) fn resume(&self) -> &[ResumeEntry] {

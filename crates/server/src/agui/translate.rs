@@ -11,7 +11,8 @@ use super::event::{Event, Interrupt, Outcome, TokenUsage};
 use super::input::Profile;
 use greenroom_protocol::Payload;
 use greenroom_protocol::error::run_code;
-use greenroom_protocol::payload::{ArtifactCreated, RunCompleted, RunFailed};
+use greenroom_protocol::interaction::INTERACTION;
+use greenroom_protocol::payload::{ArtifactCreated, Message, RunCompleted, RunFailed};
 use greenroom_protocol::result::kind;
 use greenroom_store::types::ResultRecord;
 use messages::Messages;
@@ -96,6 +97,7 @@ impl Translator {
             Payload::MessageDelta(delta) => self.messages.delta(delta.chunk, number, &mut out),
             Payload::MessageCompleted(completed) => {
                 self.messages.completed(&completed.message, number, &mut out);
+                self.asked(&completed.message, number, &mut out);
             }
             Payload::ToolCallStarted(call) => {
                 self.messages.close(&mut out);
@@ -116,6 +118,18 @@ impl Translator {
             Payload::Unknown => out.push(custom(record)),
         }
         out
+    }
+
+    /// The form of a message whose text asks the same; the client answers it with `forwardedProps.interaction`.
+    fn asked(&mut self, message: &Message, number: i64, out: &mut Vec<Event>) {
+        let Some(request) = message.metadata.as_ref().and_then(|about| about.get(INTERACTION))
+        else {
+            return;
+        };
+        self.messages.close(out);
+        let value = json!({"run_id": self.stream.run_id, "message_id": self.messages.id(number),
+            "request": request});
+        out.push(Event::Custom { name: "interaction.requested".to_owned(), value });
     }
 
     /// Ends the open message.

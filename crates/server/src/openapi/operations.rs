@@ -71,7 +71,8 @@ impl Operation {
 }
 
 pub(super) fn all() -> Vec<Operation> {
-    let facts = [events(), runs(), conversations(), artifacts::all(), approvals(), audit()];
+    let facts =
+        [events(), runs(), interactions(), conversations(), artifacts::all(), approvals(), audit()];
     let rest = [
         deliveries::all(),
         agui::all(),
@@ -173,6 +174,32 @@ fn runs() -> Vec<Operation> {
             .answers("200", page)
             .refuses(&["404"]),
     ]
+}
+
+fn interactions() -> Vec<Operation> {
+    let mut answer = Operation::post(
+        "/v1/runs/{id}/interactions",
+        "answer_interaction",
+        "runs",
+        "Answer a question of a run that has fields or buttons\nThe answer is an event of the same conversation and \
+         gets a run of its own. The same answer again gets the same response. 409: another answer was given, or the \
+         question has expired.",
+    )
+    .takes(&["run_id_in_path", "workspace_id"])
+    .answers("202", json_body("The event of the answer.", by_ref("schemas", "EventAnswer")))
+    .refuses(&["404", "408", "409", "413", "415", "429"]);
+    answer.described["requestBody"] = json!({"required": true, "content": {"application/json": {
+        "schema": by_ref("schemas", "InteractionSubmission")}}});
+    let list = Operation::get(
+        "/v1/runs/{id}/interactions",
+        "list_interactions",
+        "runs",
+        "Questions of a run that have fields or buttons",
+    )
+    .takes(&["run_id_in_path", "workspace_id"])
+    .answers("200", page_of("Interaction"))
+    .refuses(&["404"]);
+    vec![list, answer]
 }
 
 fn conversations() -> Vec<Operation> {

@@ -89,6 +89,8 @@ def play(request, run, context):
         steps = json.loads(context["config"].get("steps") or context["input"]["text"])
     except ValueError:
         steps = [["fail", "runner.no_steps", "this is no list of steps"]]
+    if context["event"]["event_type"] == "interaction.submitted":
+        steps = [["message", "Got " + json.dumps(context["input"]["interaction"], sort_keys=True)], ["end"]]
     for word, *arguments in steps:
         words[word](*arguments)
     send({"id": request, "result": {}})

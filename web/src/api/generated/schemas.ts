@@ -15,6 +15,7 @@ export interface components {
         };
         Agent: {
             built_in: boolean;
+            commands: string[];
             deadline_s: number;
             delivery: string | null;
             events: string[];
@@ -363,7 +364,7 @@ export interface components {
             /** @enum {unknown} */
             outcome: "run" | "unbound" | "tie" | "unknown_agent";
             /** @enum {unknown} */
-            reason: "named" | "only_match" | "before_built_in" | "narrower_scope" | "more_filters" | "exact_event_type" | null;
+            reason: "named" | "only_match" | "before_built_in" | "slash_command" | "narrower_scope" | "more_filters" | "exact_event_type" | null;
             resources: components["schemas"]["AgentResources"] | null;
             runner_available: boolean;
             tie: string[];
@@ -586,6 +587,81 @@ export interface components {
         HistoryPermission: "page" | "search";
         I18nObject: string | {
             [key: string]: string | null;
+        };
+        Interaction: {
+            answer: components["schemas"]["InteractionSubmission"] | null;
+            answer_run_id: string | null;
+            answered_at: string | null;
+            /** Format: date-time */
+            created_at: string;
+            /** Format: date-time */
+            expires_at: string;
+            interaction_id: string;
+            request: components["schemas"]["InteractionRequest"];
+            run_id: string;
+            /** @enum {unknown} */
+            status: "pending" | "answered" | "expired";
+        };
+        InteractionAction: {
+            id: string;
+            label: string;
+            style?: components["schemas"]["InteractionStyle"];
+        };
+        InteractionField: {
+            /** @default null */
+            default?: Json;
+            id: string;
+            label: string;
+            /** @default [] */
+            options?: components["schemas"]["InteractionOption"][];
+            placeholder?: string | null;
+            /** @default false */
+            required?: boolean;
+            type: components["schemas"]["InteractionFieldKind"];
+        };
+        /** @enum {string} */
+        InteractionFieldKind: "text" | "textarea" | "select" | "multiselect" | "number" | "boolean" | "file";
+        /** @enum {string} */
+        InteractionKind: "form" | "confirmation" | "choice";
+        InteractionOption: {
+            description?: string | null;
+            label: string;
+            value: string;
+        };
+        /** InteractionRequest */
+        InteractionRequest: {
+            /**
+             * @description Buttons; without any, the answer is only its values.
+             * @default []
+             */
+            actions?: components["schemas"]["InteractionAction"][];
+            description?: string | null;
+            /**
+             * Format: int64
+             * @description Unix seconds; default: half an hour, at most a day.
+             */
+            expires_at?: number | null;
+            /** @description For surfaces without forms. */
+            fallback_text: string;
+            /** @default [] */
+            fields?: components["schemas"]["InteractionField"][];
+            /** @description Chosen by the runner, unique within its run. */
+            interaction_id: string;
+            kind?: components["schemas"]["InteractionKind"];
+            title: string;
+        };
+        /** @enum {string} */
+        InteractionStyle: "default" | "primary" | "danger";
+        /**
+         * InteractionSubmission
+         * @description The answer of a user.
+         */
+        InteractionSubmission: {
+            /** @default null */
+            action_id?: string | null;
+            interaction_id: string;
+            /** @default {} */
+            values?: JsonObject;
         };
         KnowledgeBaseResource: {
             description?: string | null;
@@ -877,7 +953,7 @@ export interface components {
             /** @enum {unknown} */
             queue: "serial" | "parallel" | "steer" | "replace";
             /** @enum {unknown} */
-            reason: "named" | "only_match" | "before_built_in" | "narrower_scope" | "more_filters" | "exact_event_type" | null;
+            reason: "named" | "only_match" | "before_built_in" | "slash_command" | "narrower_scope" | "more_filters" | "exact_event_type" | null;
             steers: boolean;
             waited_ms: number | null;
         };
@@ -1233,6 +1309,15 @@ export type GrantPolicy = components['schemas']['GrantPolicy'];
 export type Highlight = components['schemas']['Highlight'];
 export type HistoryPermission = components['schemas']['HistoryPermission'];
 export type I18nObject = components['schemas']['I18nObject'];
+export type Interaction = components['schemas']['Interaction'];
+export type InteractionAction = components['schemas']['InteractionAction'];
+export type InteractionField = components['schemas']['InteractionField'];
+export type InteractionFieldKind = components['schemas']['InteractionFieldKind'];
+export type InteractionKind = components['schemas']['InteractionKind'];
+export type InteractionOption = components['schemas']['InteractionOption'];
+export type InteractionRequest = components['schemas']['InteractionRequest'];
+export type InteractionStyle = components['schemas']['InteractionStyle'];
+export type InteractionSubmission = components['schemas']['InteractionSubmission'];
 export type KnowledgeBaseResource = components['schemas']['KnowledgeBaseResource'];
 export type KnowledgePermission = components['schemas']['KnowledgePermission'];
 export type MediaElement = components['schemas']['MediaElement'];

@@ -34,6 +34,7 @@ export const agents = {
   "why.not_named": "another agent is named",
   "why.only_when_named": "handles events only when it is named",
   "why.event_type": "does not handle this event type",
+  "why.command": "the message is none of its slash commands",
   "why.scope.workspace": "is for another workspace",
   "why.scope.bot": "is for another bot",
   "why.scope.conversation": "is for another conversation",

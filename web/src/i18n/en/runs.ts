@@ -127,6 +127,7 @@ export const runs = {
   "reason.only_match": "It is the only agent that matches.",
   "reason.before_built_in": "Your own agents take precedence over built-in ones.",
   "reason.narrower_scope": "Of the matching agents, it has the narrowest scope (conversation, user or bot).",
+  "reason.slash_command": "The message is one of its slash commands.",
   "reason.more_filters": "Of the matching agents, it has the most filters.",
   "reason.exact_event_type": "Of the matching agents, it names this event type exactly.",
   "grant.title": "Grant of this run",

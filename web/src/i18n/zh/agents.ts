@@ -37,6 +37,7 @@ export const agents: SameKeys<typeof en> = {
   "why.not_named": "指定了其他智能体",
   "why.only_when_named": "仅在被指定时处理",
   "why.event_type": "不处理这类事件",
+  "why.command": "消息不是它的斜杠命令",
   "why.scope.workspace": "属于其他工作区",
   "why.scope.bot": "属于其他机器人",
   "why.scope.conversation": "属于其他会话",

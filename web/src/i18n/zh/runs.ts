@@ -129,6 +129,7 @@ export const runs: SameKeys<typeof en> = {
   "reason.only_match": "只有这个智能体匹配。",
   "reason.before_built_in": "你自己的智能体优先于内置智能体。",
   "reason.narrower_scope": "在匹配的智能体中，它的作用域最窄（会话、用户或机器人）。",
+  "reason.slash_command": "该消息是它的一个斜杠命令。",
   "reason.more_filters": "在匹配的智能体中，它的过滤条件最多。",
   "reason.exact_event_type": "在匹配的智能体中，它精确指定了该事件类型。",
   "grant.title": "本次运行的授权",

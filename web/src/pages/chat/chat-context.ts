@@ -1,11 +1,14 @@
 // Actions for rows of a conversation.
 import { createContext, useContext } from "react";
+import type { JsonObject } from "@/api/types";
 import type { CardAction } from "./cards/action";
 
 export interface ChatActions {
   agent: string;
   decide: (runId: string | null, approvalId: string, approved: boolean) => void;
   cardAction: (action: CardAction) => void;
+  /** A question of this run was answered. */
+  answered: (runId: string, answer: JsonObject) => void;
   /** Puts a text back into the composer. */
   write: (text: string) => void;
 }

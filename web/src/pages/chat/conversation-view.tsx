@@ -95,6 +95,7 @@ export function ConversationView({ id, isNew, agents, target, mayWrite, showsApp
         write(message);
         toast(t("chat.cardAction", { action: action.method ?? "" }));
       },
+      answered: (runId, answer) => thread.answered(runId, answer),
       write,
     }),
     [agent.name, t, thread, toast, write],

@@ -12,6 +12,7 @@ import type { AnswerEntry, Delivery, Entry, UserEntry } from "./entry";
 import styles from "./entries.module.css";
 import { FailureView } from "./failure-view";
 import { FileView } from "./file-view";
+import { InteractionView } from "./interaction-view";
 import { ToolView } from "./tool-view";
 
 export const EntryView = memo(function EntryView({ entry, isLastOfRun }: { entry: Entry; isLastOfRun: boolean }) {
@@ -52,6 +53,8 @@ function Body({ entry }: { entry: Entry }) {
       );
     case "approval":
       return <ApprovalView entry={entry} />;
+    case "interaction":
+      return <InteractionView entry={entry} />;
     case "error":
       return <FailureView entry={entry} />;
     case "notice":

@@ -1,5 +1,5 @@
 // The entries of a conversation, one per row; history and live runs produce the same entries.
-import type { ApprovalStatus, ApprovalSubject, Json, JsonObject } from "@/api/types";
+import type { ApprovalStatus, ApprovalSubject, InteractionRequest, Json, JsonObject } from "@/api/types";
 
 /** A file of a message: an artifact, or a remote file that is only named. */
 export interface FileRef {
@@ -82,6 +82,14 @@ export interface ApprovalEntry {
   held: boolean;
 }
 
+/** A question with fields and buttons; it replaces the text of its message. */
+export interface InteractionEntry {
+  kind: "interaction";
+  id: string;
+  runId: string;
+  request: InteractionRequest;
+}
+
 export interface ErrorEntry {
   kind: "error";
   id: string;
@@ -113,6 +121,7 @@ export type Entry =
   | ToolEntry
   | FilesEntry
   | ApprovalEntry
+  | InteractionEntry
   | ErrorEntry
   | NoticeEntry
   | OtherEntry;

@@ -12,12 +12,14 @@ export interface Extra {
 export function withExtras(said: Entry[], extras: Extra[], messages: readonly Readonly<Message>[]): Entry[] {
   const left = extras.filter((extra) => extra.after !== null);
   if (left.length === 0) return said;
+  // A form replaces the text of its message.
+  const forms = new Set(left.filter((extra) => extra.entry.kind === "interaction").map((extra) => extra.entry.id));
   const order = new Map(messages.map((message, index) => [message.id, index]));
   messages.forEach((message, index) => {
     if (message.role === "assistant") for (const call of message.toolCalls ?? []) order.set(call.id, index);
   });
   const merged: Entry[] = [];
-  for (const entry of said) {
+  for (const entry of said.filter((one) => !forms.has(one.id))) {
     const place = order.get(entry.id) ?? 0;
     while (left[0] && (order.get(left[0].after ?? "") ?? -1) < place) merged.push((left.shift() as Extra).entry);
     merged.push(entry);

@@ -12,6 +12,7 @@ function agent(name: string, changes: Partial<Agent> = {}): Agent {
     runner_available: true,
     built_in: false,
     events: ["message.received"],
+    commands: [],
     filters: {},
     scope: ANYWHERE,
     queue: "serial",

@@ -1,6 +1,7 @@
 // Transcript items and runs as entries.
 import { FAILED, type Run, type TranscriptItem } from "@/api/types";
 import { fileOf, isMedia, isObject, textOr, type Entry, type FileRef } from "./entry";
+import { entryOfRequest } from "./interaction";
 import { toolOutput } from "./tool-output";
 
 export function entriesOfItem(item: TranscriptItem): Entry[] {
@@ -32,7 +33,10 @@ function assistant(item: TranscriptItem, runId: string | null): Entry[] {
     runId,
     text: isObject(part) ? textOr(part["text"], "") : "",
   }));
-  if (item.text) {
+  const question = entryOfRequest(item.metadata?.["interaction"], item.item_id, runId);
+  if (question) {
+    entries.push(question);
+  } else if (item.text) {
     entries.push({ kind: "answer", id: item.item_id, runId, text: item.text, at: item.created_at, streaming: false });
   }
   return [...entries, ...outgoing(`${item.item_id}.files`, runId, filesOf(item))];

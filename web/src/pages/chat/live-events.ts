@@ -1,7 +1,8 @@
-// AG-UI events that are not messages: files and failures.
+// AG-UI events that are not messages: files, questions and failures.
 import { visibleText, visibleValue } from "@/api/visible";
 import type { Entry, FileRef } from "./entry";
 import { fileOf, isMedia, isObject, textOr } from "./entry";
+import { entryOfRequest } from "./interaction";
 
 /** The client's error for a stream that this page aborted. */
 const CUT = "abort";
@@ -23,6 +24,7 @@ export function errorOf(event: Record<string, unknown>): Failure {
 
 export function entryOfCustom(name: string, value: unknown, id: string, runId: string | null): Entry | null {
   if (name === "run.restarted") return { kind: "notice", id, runId, notice: "restarted" };
+  if (name === "interaction.requested" && isObject(value)) return entryOfRequest(value["request"], textOr(value["message_id"], id), runId);
   const files = filesOf(name, visibleValue(value));
   return files.length > 0 ? { kind: "files", id, runId, files } : null;
 }

@@ -5,7 +5,7 @@ import type { BaseEvent, Interrupt, Message, ResumeEntry } from "@ag-ui/core";
 import { hostUrl } from "@/api/base";
 import { ApiError, path, WRITE_HEADERS } from "@/api/client";
 import { newId } from "@/api/new-id";
-import type { Approval } from "@/api/types";
+import type { Approval, JsonObject } from "@/api/types";
 import type { ApprovalEntry, Delivery, Entry, FileRef, UserEntry } from "./entry";
 import { isObject, textOr } from "./entry";
 import { entryOfCustom, errorOf, type Failure } from "./live-events";
@@ -48,6 +48,8 @@ export class LiveRun {
   /** All its approvals by id, answered ones too. */
   #questions = new Map<string, ApprovalEntry>();
   #seen = new Map<string, string>();
+  /** An answer to a question of another run, which leads to this one. */
+  #answerTo: JsonObject | null = null;
   #ended = false;
   #closed = false;
   #begun = false;
@@ -70,6 +72,12 @@ export class LiveRun {
     const about = { eventId: this.eventId, at, from: null, delivery: "sending" as Delivery };
     this.user = { kind: "user", id: this.eventId, runId: null, text, files, ...about };
     this.#http.addMessage({ id: `${this.eventId}.message`, role: "user", content: contentOf(text, files) } as Message);
+    void this.#follow();
+  }
+
+  /** Follows the run that gets this answer to a question; giving it again changes nothing. */
+  answer(interaction: JsonObject): void {
+    this.#answerTo = interaction;
     void this.#follow();
   }
 
@@ -186,7 +194,8 @@ export class LiveRun {
   async #once(runId: string, resume?: ResumeEntry[]): Promise<void> {
     this.#ended = false;
     try {
-      await this.#http.runAgent(resume ? { runId, resume } : { runId }, this.#subscriber());
+      const forwardedProps = this.#answerTo ? { forwardedProps: { interaction: this.#answerTo } } : {};
+      await this.#http.runAgent(resume ? { runId, resume } : { runId, ...forwardedProps }, this.#subscriber());
     } catch (error) {
       if (!this.#ended && !this.#closed) this.#refused(error);
     }

@@ -1,7 +1,7 @@
 // One conversation: stored history, read backwards in pages, and the live runs.
 import { ApiError, get, path, type Page } from "@/api/client";
 import { newId } from "@/api/new-id";
-import { ENDED, type Approval, type Artifact, type Run, type TranscriptItem } from "@/api/types";
+import { ENDED, type Approval, type Artifact, type JsonObject, type Run, type TranscriptItem } from "@/api/types";
 import type { Entry, FileRef } from "./entry";
 import { LiveRun, OWN } from "./live-run";
 import { HistoryEntries, merge } from "./merge";
@@ -149,6 +149,16 @@ export class Thread {
     this.#isNew = false;
     this.#live.push(run);
     run.send(text, files);
+    this.#changed();
+  }
+
+  /** Follows the run that gets the answer to a question of this run. */
+  answered(runId: string, answer: JsonObject): void {
+    const agent = this.#live.find((run) => run.hostRunId === runId)?.agent ?? this.#runs.get(runId)?.agent;
+    if (!agent) return void this.refresh();
+    const run = this.#newRun(agent, OWN + newId());
+    this.#live.push(run);
+    run.answer({ ...answer, run_id: runId });
     this.#changed();
   }
 

@@ -31,6 +31,7 @@ function named(name: string): Agent {
     runner_available: true,
     built_in: false,
     events: [],
+    commands: [],
     filters: {},
     scope: { workspace: null, bot: null, conversation: null, actor: null },
     queue: "serial",

@@ -75,7 +75,9 @@ impl Running {
         let missing = granted::missing(config, &offered);
         findings.extend(missing.iter().map(|text| finding("agents", false, text)));
         let notes = granted::undecided(config, &offered).into_iter();
-        findings.extend(notes.chain(granted::without_models(config, &offered)).map(|text| {
+        let notes = notes.chain(granted::without_models(config, &offered));
+        let notes = notes.chain(granted::incomplete(config, &offered));
+        findings.extend(notes.map(|text| {
             let mut found = finding("agents", true, &text);
             found["state"] = "note".into();
             found

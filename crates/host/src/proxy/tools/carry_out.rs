@@ -14,6 +14,7 @@ use crate::telemetry::ToolSpan;
 use futures_util::FutureExt;
 use greenroom_protocol::api::tools::{ToolAuthority, ToolCallResult};
 use greenroom_protocol::{AgentAPIError, Object};
+use greenroom_runtime::ToolCaller;
 use greenroom_store::commands::{BeginToolCall, Begun, CallStart, RunFence};
 use greenroom_store::fault;
 use greenroom_store::types::{HostEvent, OpenCall};
@@ -163,6 +164,10 @@ impl Work {
             args: &self.args,
             tool_call_id: &self.tool_call_id,
             run_id: &self.identity.run_id,
+            caller: ToolCaller {
+                conversation_id: self.identity.conversation_id.clone(),
+                actor_id: self.identity.actor.as_ref().and_then(|actor| actor.actor_id.clone()),
+            },
             methods: &self.methods,
             skills: &self.skills,
             credential,

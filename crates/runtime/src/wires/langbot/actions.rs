@@ -357,7 +357,7 @@ fn tool_result(answer: &Value) -> Result<Value, AgentAPIError> {
         let message = text.unwrap_or_else(|| error.to_string());
         let code = match error["code"].as_str() {
             Some("METHOD_NOT_ALLOWED") => ErrorCode::Unauthorized,
-            Some("INVALID_ACTION_INPUT") => ErrorCode::InvalidArgument,
+            Some("INVALID_ACTION_INPUT" | "INVALID_ARGUMENT") => ErrorCode::InvalidArgument,
             _ => ErrorCode::RuntimeError,
         };
         let error = AgentAPIError::new(code, message).detail("tool_error", error.clone());

@@ -171,6 +171,13 @@ impl Card {
         steps
     }
 
+    /// Ends what is shown, before something of another kind.
+    pub(crate) fn finish(&mut self) -> Vec<Step> {
+        let mut steps = Vec::new();
+        self.close_as_shown(&mut steps);
+        steps
+    }
+
     /// Whether the message that the terminal carries can stay there.
     pub(crate) fn is_untouched(&self) -> bool {
         self.is_empty() && self.completed.is_none()

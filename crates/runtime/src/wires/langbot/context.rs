@@ -10,11 +10,15 @@ use greenroom_protocol::context::{
     ContextAPICapabilities, ContextAccess, ConversationContext, DeliveryContext,
     InlineContextPolicy, SubjectContext,
 };
+use greenroom_protocol::interaction::INTERACTION;
 use greenroom_protocol::{AgentRunContext, Object};
 use party::{Event, Party, Variables};
 use resources::Resources;
 use serde::Serialize;
 use serde_json::Value;
+use std::time::SystemTime;
+
+pub(super) use party::{is_group, session};
 
 mod party;
 mod resources;
@@ -51,7 +55,25 @@ struct Delivery<'a> {
     #[serde(flatten)]
     inner: &'a DeliveryContext,
     automatic_reply: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    interactions: Option<Forms>,
 }
+
+/// What readers of the API can show of a form.
+#[derive(Serialize)]
+struct Forms {
+    field_types: [&'static str; 6],
+    action_styles: [&'static str; 3],
+    supports_updates: bool,
+}
+
+const FORMS: Forms = Forms {
+    field_types: ["text", "textarea", "select", "multiselect", "number", "boolean"],
+    action_styles: ["default", "primary", "danger"],
+    supports_updates: false,
+};
+/// The surface of a run without one: its readers follow it by the API.
+const NO_SURFACE: &str = "api";
 
 #[derive(Serialize)]
 struct Access<'a> {
@@ -141,8 +163,12 @@ impl<'a> LangbotContext<'a> {
             actor,
             subject,
             input: input(given_input, profile.dialect),
-            delivery: Delivery { inner: delivery, automatic_reply: true },
-            resources: Resources::new(resources, profile.replies),
+            delivery: Delivery {
+                inner: delivery,
+                automatic_reply: true,
+                interactions: (profile.asks && delivery.surface == NO_SURFACE).then_some(FORMS),
+            },
+            resources: Resources::new(resources, run_context, profile.replies),
             context: Access::new(context, profile.replies),
             state,
             runtime: AgentRuntimeContext { langbot_version, ..runtime.clone() },
@@ -221,6 +247,10 @@ pub(crate) fn input(mut input: Value, dialect: Dialect) -> Value {
     }
     contents.extend(only_attached);
     attachments.extend(only_shown);
+    if input[INTERACTION].is_object() {
+        let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+        input[INTERACTION]["submitted_at"] = now.as_secs().into();
+    }
     input["contents"] = contents.iter().map(content::to_langbot).collect();
     input["attachments"] =
         attachments.iter().map(|one| content::attachment(one, dialect)).collect();

@@ -10,7 +10,7 @@ use super::frames::{self, Frame};
 use super::records::Caller;
 use super::replies::{self, Replied};
 use super::serve::{Action, StreamOptions, timeout_of};
-use super::{Session, results};
+use super::{RunnerProfile, Session, results};
 use crate::connection::{Connection, Streamed};
 use crate::run::Run;
 use crate::wires::{Adapter, Call, Inbound, head};
@@ -111,6 +111,18 @@ impl Decoder {
         match (frame.seq_id, frame.code, frame.action.as_deref()) {
             (Some(number), Some(code), _) => {
                 let is_end = code != 0 || frame.chunk_status.as_deref() == Some("end");
+                if is_end
+                    && code == 0
+                    && let Streamed::To(run) = connection.streamed(number)
+                    && profile_of(&run).is_commands
+                {
+                    // A command has no result of its own for its end.
+                    take(Inbound::Result {
+                        result: results::completed_run(&run.id),
+                        run,
+                        bytes: 0,
+                    });
+                }
                 let of = if is_end { Streamed::None } else { connection.streamed(number) };
                 match of {
                     Streamed::To(run) => result(&run, data, bytes, take),
@@ -182,10 +194,17 @@ impl Decoder {
         let run = run_id.as_ref().and_then(|id| connection.live_run(id));
         let runner = run_id.as_ref().and_then(|id| connection.runner_of(id));
         let profile = self.session.profile(runner.as_ref().map_or("", RunnerId::runner));
-        if let Some(run) = run.as_ref().filter(|_| profile.replies)
-            && let Some(reply) = replies::read(action, &data)
-        {
-            return self::reply(run, &id, reply, take);
+        if let Some(run) = run.as_ref().filter(|_| profile.replies) {
+            if let Some(reply) = replies::read(action, &data) {
+                return self::reply(run, &id, reply, take);
+            }
+            let parties = run.wire.event.get();
+            if let Some(answer) = parties.and_then(|parties| parties.answer(action, &data)) {
+                return take(answered(&id, answer));
+            }
+        }
+        if let Some((run, reply)) = command_reply(connection, action, &data) {
+            return self::reply(&run, &id, reply, take);
         }
         let call = match replies::is_only_that(action) {
             true => Err(AgentAPIError::new(
@@ -223,6 +242,22 @@ impl Decoder {
     }
 }
 
+/// The reply of a command, and its run: commands name their run by the number of its request.
+fn command_reply(
+    connection: &Connection,
+    action: &str,
+    data: &Value,
+) -> Option<(Arc<Run>, Result<Replied, AgentAPIError>)> {
+    let number = data["query_id"].as_i64().filter(|_| action == "reply_message")?;
+    let Streamed::To(run) = connection.streamed(number) else { return None };
+    let is_command = profile_of(&run).is_commands;
+    is_command.then(|| (run, replies::chain(&data["message_chain"])))
+}
+
+fn profile_of(run: &Run) -> RunnerProfile {
+    run.wire.profile.get().copied().unwrap_or_default()
+}
+
 fn response<'a>(number: i64, code: i64, frame: &Frame<'_>, data: &'a RawValue) -> Inbound<'a> {
     let response = match code {
         0 => Ok(data),
@@ -236,7 +271,7 @@ fn response<'a>(number: i64, code: i64, frame: &Frame<'_>, data: &'a RawValue) -
 
 /// One result of a run, which may become several.
 fn result(run: &Arc<Run>, data: &RawValue, bytes: usize, take: Take<'_>) {
-    let results = results::translate(&run.id, data, &mut run.wire.card());
+    let results = results::translate(&run.id, data, &mut run.wire.card(), profile_of(run));
     let count = results.len();
     for (index, mut result) in results.into_iter().enumerate() {
         let is_start = result.kind == kind::TOOL_CALL_STARTED;

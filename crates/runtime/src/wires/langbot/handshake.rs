@@ -4,7 +4,7 @@
 
 use super::{Dialect, Session, manifest};
 use crate::connection::Connection;
-use crate::handshake::{Introduction, Listed, Terms};
+use crate::handshake::{Introduction, Terms};
 use crate::wires::StopRun;
 use greenroom_protocol::PROTOCOL_VERSION;
 use greenroom_protocol::wire::InitializeResult;
@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Everything up to the manifests; a clause about the plugin where it fails. Its tools are not offered here.
+/// Everything up to the manifests and tools; a clause about the plugin where it fails.
 pub(in crate::wires) async fn introduce(
     connection: &Arc<Connection>,
     session: &Session,
@@ -23,19 +23,25 @@ pub(in crate::wires) async fn introduce(
     let container = registered.wait_for(Option::is_some).await;
     let container = container.ok().and_then(|container| container.clone());
     // A container without a name is refused before anything of the plugin runs.
-    manifest::identity(&container.unwrap_or_default())?;
-    let settings = json!({"enabled": true, "priority": 0, "plugin_config": {}});
+    let container = container.unwrap_or_default();
+    manifest::identity(&container)?;
+    let (plugin_config, warnings) = manifest::settings(&container, &session.plugin_config);
+    let section = format!("`[runners.{}.config]`", connection.runner);
+    let warnings = warnings.into_iter().map(|warning| format!("{section}: {warning}"));
+    let mut warnings: Vec<String> = warnings.collect();
+    let settings = json!({"enabled": true, "priority": 0, "plugin_config": plugin_config});
     request(connection, "initialize_plugin", &json!({ "plugin_settings": settings })).await?;
     let container = request(connection, "get_plugin_container", &json!({})).await?;
-    let contents = manifest::contents(&container, session.sdk_version.as_deref())?;
+    let mut contents = manifest::contents(&container, session.sdk_version.as_deref())?;
     session.settle(&contents);
+    warnings.append(&mut contents.warnings);
     let protocol_version = PROTOCOL_VERSION.to_owned();
     let declared = InitializeResult { protocol_version, plugin: contents.plugin };
     terms.identify(connection, &declared)?;
     let manifests = contents.manifests.iter().map(to_raw_value).collect::<Result<Vec<_>, _>>();
     let manifests = manifests.map_err(|error| format!("has a malformed manifest: {error}"))?;
-    let (plugin, warnings) = (declared.plugin, contents.warnings);
-    Ok(Introduction { plugin, manifests, warnings, tools: Some(Listed::default()), late: None })
+    let (plugin, tools) = (declared.plugin, Some(contents.tools));
+    Ok(Introduction { plugin, manifests, warnings, tools, late: None })
 }
 
 async fn request(

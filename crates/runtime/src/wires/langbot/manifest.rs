@@ -1,10 +1,13 @@
-//! Translates a plugin's container to manifests of its runners.
+//! Translates a plugin's container to manifests of its runners and to its tools.
 //!
-//! Invariant: a component that is not a runner offers nothing and is named in a warning. Permissions are
-//! translated, never widened.
+//! Invariant: a component of a kind that the host does not support offers nothing and is named in a warning.
+//! Permissions are translated, never widened.
 
-use super::{Dialect, RunnerProfile};
+use super::{Dialect, RunnerProfile, commands, tools};
+use crate::handshake::{Listed, read_tools};
 use greenroom_protocol::wire::PluginIdentity;
+use greenroom_protocol::{DynamicFormItemSchema, Object, form};
+use serde_json::value::to_raw_value;
 use serde_json::{Map, Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -16,8 +19,14 @@ pub(crate) struct Contents {
     pub(crate) manifests: Vec<Value>,
     /// The profile of each runner, by name.
     pub(crate) profiles: BTreeMap<String, RunnerProfile>,
+    pub(crate) tools: Listed,
+    /// Whether it wants to know of events.
+    pub(crate) listens: bool,
     pub(crate) warnings: Vec<String>,
 }
+
+/// The kind of components that want to know of events.
+const LISTENER: &str = "EventListener";
 
 /// The identity that the plugin declares, or a clause that says what is missing.
 pub(crate) fn identity(container: &Value) -> Result<PluginIdentity, String> {
@@ -33,47 +42,114 @@ pub(crate) fn identity(container: &Value) -> Result<PluginIdentity, String> {
 
 /// Reads a container; `sdk_version` is added to every runner.
 pub(crate) fn contents(container: &Value, sdk_version: Option<&str>) -> Result<Contents, String> {
-    let plugin = identity(container)?;
-    let mut found =
-        Contents { plugin, manifests: Vec::new(), profiles: BTreeMap::new(), warnings: Vec::new() };
-    let mut others = BTreeSet::new();
+    let components = container["components"].as_array().into_iter().flatten();
+    let components: Vec<&Value> =
+        components.map(|component| &component["manifest"]["manifest"]).collect();
+    let of_kind = |kind: &str| {
+        components.iter().copied().filter(|manifest| manifest["kind"] == kind).collect::<Vec<_>>()
+    };
+    let mut found = Contents {
+        plugin: identity(container)?,
+        manifests: Vec::new(),
+        profiles: BTreeMap::new(),
+        tools: listed(&of_kind(tools::KIND)),
+        listens: !of_kind(LISTENER).is_empty(),
+        warnings: Vec::new(),
+    };
     let mut unrunnable = Vec::new();
-    for component in container["components"].as_array().into_iter().flatten() {
-        let manifest = &component["manifest"]["manifest"];
-        let kind = manifest["kind"].as_str().unwrap_or_default();
-        let Some(dialect) = Dialect::of_kind(kind) else {
-            others.insert(kind.to_owned());
-            continue;
-        };
-        let name = manifest["metadata"]["name"].as_str().unwrap_or_default().to_owned();
-        if !can_run(dialect, sdk_version) {
+    for dialect in [Dialect::AgentRunner, Dialect::Runner] {
+        for manifest in of_kind(dialect.kind()) {
+            if can_run(dialect, sdk_version) {
+                found.add_runner(manifest, dialect, sdk_version);
+                continue;
+            }
+            let name = manifest["metadata"]["name"].as_str().unwrap_or_default();
             unrunnable.push(format!(
                 "its SDK cannot run `{name}`, an `AgentRunner`: install one that can, with `runner add --sdk`"
             ));
-            continue;
         }
+    }
+    found.add_commands(&of_kind(commands::KIND), sdk_version);
+    found.warnings.extend(unsupported(&components));
+    let is_empty = found.manifests.is_empty() && found.tools.tools.is_empty() && !found.listens;
+    let first = unrunnable.first().cloned();
+    found.warnings.append(&mut unrunnable);
+    match (is_empty, first) {
+        (true, Some(first)) => Err(format!("offers no runner: {first}")),
+        (true, None) => Err("offers no component of a kind that this host supports: \
+                             `Runner`, `AgentRunner`, `Tool`, `Command` or `EventListener`"
+            .to_owned()),
+        (false, _) => Ok(found),
+    }
+}
+
+/// Kinds of components that the host does not support.
+fn unsupported(components: &[&Value]) -> Option<String> {
+    let supported = ["Runner", "AgentRunner", tools::KIND, commands::KIND, LISTENER];
+    let kinds: BTreeSet<&str> = components
+        .iter()
+        .filter_map(|manifest| manifest["kind"].as_str())
+        .filter(|kind| !supported.contains(kind))
+        .collect();
+    let kinds: Vec<String> = kinds.into_iter().map(|kind| format!("`{kind}`")).collect();
+    (!kinds.is_empty())
+        .then(|| format!("components of the kinds {} are not used by this host", kinds.join(", ")))
+}
+
+/// The tools, checked like those of any plugin.
+fn listed(components: &[&Value]) -> Listed {
+    let tools: Vec<Value> = components.iter().map(|manifest| tools::described(manifest)).collect();
+    let list = to_raw_value(&json!({ "tools": tools })).expect("JSON values are JSON");
+    read_tools(Ok(list))
+}
+
+/// The settings of the plugin with the defaults of its form, and what is wrong with them.
+pub(crate) fn settings(container: &Value, given: &Object) -> (Object, Vec<String>) {
+    let spec = &container["manifest"]["manifest"]["spec"];
+    let form = read_form(&spec["config"]);
+    let filled = form::fill(&form, given, None);
+    let unknown = form::unknown(&form, given).into_iter();
+    let unknown = unknown.map(|key| format!("`{key}` is not a setting of the plugin"));
+    let problems = form::problems(&form, &filled).into_iter();
+    let warnings = unknown.chain(problems).collect();
+    (filled, warnings)
+}
+
+impl Contents {
+    fn add_runner(&mut self, manifest: &Value, dialect: Dialect, sdk_version: Option<&str>) {
+        let name = manifest["metadata"]["name"].as_str().unwrap_or_default();
         let (permissions, unknown) = permissions(&manifest["spec"]);
         for operation in unknown {
             let warning = format!("`{name}` asks for `{operation}`, which this host does not know");
-            found.warnings.push(warning);
+            self.warnings.push(warning);
         }
-        let about = RunnerAbout { dialect, sdk_version, permissions };
-        found.manifests.push(runner(manifest, &found.plugin, about));
+        let about = RunnerAbout { kind: dialect.kind(), sdk_version, permissions };
+        self.manifests.push(runner(manifest, &self.plugin, about));
         let mut usages = manifest["spec"]["usages"].as_array().into_iter().flatten();
         let replies = dialect == Dialect::Runner && usages.any(|usage| usage == "event");
-        found.profiles.insert(name, RunnerProfile { dialect, replies });
+        let spec = &manifest["spec"];
+        let may_ask = spec["permissions"]["interactions"].as_array();
+        let may_ask = may_ask.is_some_and(|may| may.iter().any(|may| may == "request"));
+        let asks = may_ask && spec["capabilities"]["interactions"] == true;
+        let profile = RunnerProfile { dialect, replies, asks, is_commands: false };
+        self.profiles.insert(name.to_owned(), profile);
     }
-    if !others.is_empty() {
-        let others: Vec<String> = others.into_iter().map(|kind| format!("`{kind}`")).collect();
-        let others = others.join(", ");
-        found.warnings.push(format!("components of the kinds {others} are not used by this host"));
-    }
-    let first = unrunnable.first().cloned();
-    found.warnings.append(&mut unrunnable);
-    match found.manifests.is_empty() {
-        true if first.is_some() => Err(format!("offers no runner: {}", first.unwrap_or_default())),
-        true => Err("offers no component of the kind `Runner` or `AgentRunner`".to_owned()),
-        false => Ok(found),
+
+    fn add_commands(&mut self, components: &[&Value], sdk_version: Option<&str>) {
+        if components.is_empty() {
+            return;
+        }
+        let name = commands::RUNNER;
+        if self.profiles.contains_key(name) {
+            let warning = format!("its commands are not offered: it has a runner called `{name}`");
+            self.warnings.push(warning);
+            return;
+        }
+        let manifest = commands::manifest(components);
+        let about = RunnerAbout { kind: commands::KIND, sdk_version, permissions: json!({}) };
+        self.manifests.push(runner(&manifest, &self.plugin, about));
+        let profile = RunnerProfile { is_commands: true, ..RunnerProfile::default() };
+        self.profiles.insert(name.to_owned(), profile);
     }
 }
 
@@ -86,20 +162,20 @@ fn can_run(dialect: Dialect, sdk_version: Option<&str>) -> bool {
 }
 
 struct RunnerAbout<'a> {
-    dialect: Dialect,
+    kind: &'a str,
     sdk_version: Option<&'a str>,
     permissions: Value,
 }
 
 fn runner(manifest: &Value, plugin: &PluginIdentity, about: RunnerAbout<'_>) -> Value {
-    let RunnerAbout { dialect, sdk_version, permissions } = about;
+    let RunnerAbout { kind, sdk_version, permissions } = about;
     let (metadata, spec) = (&manifest["metadata"], &manifest["spec"]);
     let name = metadata["name"].as_str().unwrap_or_default();
     let mut about = Map::new();
     about.insert("wire".to_owned(), "langbot".into());
-    about.insert("dialect".to_owned(), dialect.kind().into());
+    about.insert("dialect".to_owned(), kind.into());
     about.extend(sdk_version.map(|version| ("sdk_version".to_owned(), version.into())));
-    for key in ["usages", "events", "supported_event_patterns"] {
+    for key in ["usages", "events", "supported_event_patterns", "commands"] {
         if !spec[key].is_null() {
             about.insert(key.to_owned(), spec[key].clone());
         }
@@ -174,11 +250,15 @@ fn permissions(spec: &Value) -> (Value, Vec<String>) {
     }
     permissions["state"] = json!(STATE);
     if let Some(permissions) = permissions.as_object_mut() {
-        permissions.retain(|key, value| {
-            !value.is_null() && (key != "interactions" || *value != json!([]))
-        });
+        // Forms are in messages here, and need no permission.
+        permissions.retain(|key, value| !value.is_null() && key != "interactions");
     }
     (permissions, unknown)
+}
+
+/// A form of LangBot as one of ours; without it, where it is malformed.
+pub fn read_form(config: &Value) -> Vec<DynamicFormItemSchema> {
+    serde_json::from_value(form(config)).unwrap_or_default()
 }
 
 /// Form items with the label that ours must have.
@@ -227,95 +307,4 @@ fn object_or_empty(value: &Value) -> Value {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use greenroom_protocol::AgentRunnerManifest;
-    use greenroom_protocol::manifest::ModelPermission;
-
-    fn container(components: Value) -> Value {
-        json!({"manifest": {"owner": "builtin", "rel_path": "manifest.yaml", "manifest": {
-            "kind": "Plugin", "metadata": {"author": "acme", "name": "bot", "version": "0.2.0"}}},
-            "status": "initialized", "components": components})
-    }
-
-    fn component(kind: &str, spec: Value) -> Value {
-        json!({"component_config": {}, "manifest": {"owner": "builtin", "rel_path": "x.yaml", "manifest": {
-            "kind": kind, "metadata": {"name": "main", "label": {"en_US": "Bot", "zh_Hans": null},
-                "description": {"en_US": "Answers"}}, "spec": spec}}})
-    }
-
-    fn manifest(kind: &str, spec: Value) -> AgentRunnerManifest {
-        let sdk = if kind == "Runner" { "0.7.18" } else { "0.5.3" };
-        let found = contents(&container(json!([component(kind, spec)])), Some(sdk)).unwrap();
-        serde_json::from_value(found.manifests[0].clone()).unwrap()
-    }
-
-    #[test]
-    fn a_runner_of_dialect_b_becomes_a_manifest_of_ours() {
-        let spec = json!({"usages": ["agent"],
-            "capabilities": {"streaming": true, "multimodal_input": true, "interactions": false},
-            "permissions": {"models": ["invoke", "stream", "count_tokens"], "tools": ["call"],
-                "storage": ["plugin"], "interactions": []},
-            "config": [{"type": "select", "name": "tone", "options": [{"name": "calm"}]}]});
-        let ours = serde_json::to_value(manifest("Runner", spec)).unwrap();
-        assert_eq!(ours["id"], "plugin:acme/bot/main");
-        assert_eq!(ours["label"], json!({"en_US": "Bot"}));
-        assert_eq!(ours["protocol_version"], "1");
-        assert_eq!(ours["capabilities"]["streaming"], true);
-        assert_eq!(ours["permissions"]["models"], json!(["embed", "invoke", "stream"]));
-        assert_eq!(ours["permissions"]["artifacts"], json!(["metadata", "read"]));
-        assert_eq!(ours["config_schema"][0]["label"], "tone");
-        assert_eq!(ours["config_schema"][0]["options"], json!([{"name": "calm", "label": "calm"}]));
-        assert_eq!(
-            ours["metadata"],
-            json!({"wire": "langbot", "dialect": "Runner", "sdk_version": "0.7.18", "usages": ["agent"]})
-        );
-    }
-
-    #[test]
-    fn a_runner_of_dialect_a_keeps_what_it_asks_for() {
-        let spec = json!({"protocol_version": "1", "context": {"supports_history_pull": true},
-            "permissions": {"models": ["invoke", "count_tokens"], "artifacts": ["read"]}});
-        let ours = manifest("AgentRunner", spec);
-        assert_eq!(ours.permissions.models, [ModelPermission::Embed, ModelPermission::Invoke]);
-        assert_eq!(ours.permissions.artifacts.len(), 1);
-        assert_eq!(ours.metadata["dialect"], "AgentRunner");
-    }
-
-    #[test]
-    fn an_unknown_operation_is_left_out_and_told_instead_of_taking_the_runner_away() {
-        for kind in ["Runner", "AgentRunner"] {
-            let spec = json!({"usages": ["agent"], "permissions": {"models": ["invoke", "dream"]}});
-            let found = contents(&container(json!([component(kind, spec)])), None).unwrap();
-            let ours: AgentRunnerManifest =
-                serde_json::from_value(found.manifests[0].clone()).unwrap();
-            assert_eq!(ours.permissions.models.len(), 2);
-            let warning = "`main` asks for `models: dream`, which this host does not know";
-            assert_eq!(found.warnings, [warning]);
-        }
-    }
-
-    #[test]
-    fn a_component_that_its_sdk_cannot_run_is_no_runner() {
-        let older = component("AgentRunner", json!({}));
-        let error = contents(&container(json!([older.clone()])), Some("0.7.18")).unwrap_err();
-        assert!(error.starts_with("offers no runner: its SDK cannot run `main`"), "{error}");
-        let both = json!([older, component("Runner", json!({"usages": ["agent"]}))]);
-        let found = contents(&container(both), Some("0.7.18")).unwrap();
-        assert_eq!((found.manifests.len(), found.warnings.len()), (1, 1));
-    }
-
-    #[test]
-    fn a_plugin_without_runners_or_without_a_name_is_told_so() {
-        let error = contents(&container(json!([component("Tool", json!({}))])), None).unwrap_err();
-        assert_eq!(error, "offers no component of the kind `Runner` or `AgentRunner`");
-        let error = contents(&json!({"components": []}), None).unwrap_err();
-        assert_eq!(error, "has no `metadata.author` and `metadata.name` in its manifest");
-        let both = json!([
-            component("Tool", json!({})),
-            component("Runner", json!({"usages": ["agent"]}))
-        ]);
-        let found = contents(&container(both), None).unwrap();
-        assert_eq!(found.warnings, ["components of the kinds `Tool` are not used by this host"]);
-    }
-}
+mod tests;

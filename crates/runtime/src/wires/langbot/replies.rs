@@ -98,7 +98,7 @@ fn text_reply(text: &Value) -> Result<Replied, AgentAPIError> {
 }
 
 /// A chain of LangBot's message elements: text if it is only that, else our elements.
-fn chain(message: &Value) -> Result<Replied, AgentAPIError> {
+pub(super) fn chain(message: &Value) -> Result<Replied, AgentAPIError> {
     let parts = message.as_array().ok_or_else(|| invalid("`message` is not a list"))?;
     let mut text = String::new();
     let mut elements = Vec::new();

@@ -6,8 +6,10 @@
 use super::card::{Card, Chunk, Step};
 use super::content::message_content;
 use super::messages::usage_from_langbot;
+use super::{RunnerProfile, commands};
 use greenroom_protocol::RawResult;
 use greenroom_protocol::error::run_code;
+use greenroom_protocol::interaction::INTERACTION;
 use greenroom_protocol::result::kind;
 use serde::Deserialize;
 use serde_json::value::{RawValue, to_raw_value};
@@ -19,6 +21,8 @@ const MALFORMED: &str = "malformed result";
 const FOREIGN: &str = "result of another run";
 /// The SDK's code of a run that it ended at the deadline.
 const SDK_TIMEOUT: &str = "runner.timeout";
+/// The action by which a runner asks with a form.
+const INTERACTION_REQUESTED: &str = "interaction.requested";
 const ROLES: [&str; 4] = ["system", "user", "assistant", "tool"];
 
 #[derive(Deserialize)]
@@ -29,6 +33,9 @@ struct LangbotResult<'a> {
     kind: Option<Cow<'a, str>>,
     #[serde(default, borrow)]
     data: Option<&'a RawValue>,
+    /// Instead of a type: what a command returns.
+    #[serde(default)]
+    command_response: Option<Value>,
     #[serde(default)]
     usage: Option<Value>,
     #[serde(default)]
@@ -38,18 +45,33 @@ struct LangbotResult<'a> {
 }
 
 /// The results of this run that say the same to our readers.
-pub(crate) fn translate(run_id: &str, data: &RawValue, card: &mut Card) -> Vec<RawResult> {
+pub(crate) fn translate(
+    run_id: &str,
+    data: &RawValue,
+    card: &mut Card,
+    profile: RunnerProfile,
+) -> Vec<RawResult> {
     let Ok(item) = serde_json::from_str::<LangbotResult<'_>>(data.get()) else {
-        return vec![refused(run_id, MALFORMED)];
+        return vec![bare(run_id, MALFORMED)];
     };
     if item.run_id.as_deref().is_some_and(|named| named != run_id) {
-        return vec![refused(run_id, FOREIGN)];
+        return vec![bare(run_id, FOREIGN)];
     }
-    let Some(result_kind) = item.kind.as_deref() else { return vec![refused(run_id, MALFORMED)] };
+    if let Some(returned) = &item.command_response {
+        return returned_by_command(run_id, returned);
+    }
+    let Some(result_kind) = item.kind.as_deref() else { return vec![bare(run_id, MALFORMED)] };
     let sequence = item.sequence.filter(|sequence| *sequence >= 0);
     let same = || Parts { steps: Vec::new(), rest: Some(item.data.map(ToOwned::to_owned)) };
+    let question = item.data.filter(|_| profile.asks && result_kind == kind::ACTION_REQUESTED);
+    let question = question.and_then(question_of);
+    let result_kind = if question.is_some() { kind::MESSAGE_COMPLETED } else { result_kind };
     let parts = match result_kind {
         _ if card.is_repeated(sequence) => same(),
+        _ if question.is_some() => {
+            let rest = question.and_then(|message| to_raw_value(&message).ok());
+            Parts { steps: card.finish(), rest: Some(rest) }
+        }
         kind::MESSAGE_DELTA => delta(item.data, card).unwrap_or_else(same),
         kind::MESSAGE_COMPLETED => completed(item.data, card).unwrap_or_else(same),
         kind::RUN_COMPLETED => ended(item.data, card).unwrap_or_else(same),
@@ -79,6 +101,32 @@ pub(crate) fn translate(run_id: &str, data: &RawValue, card: &mut Card) -> Vec<R
     results
 }
 
+/// The message of a request for an interaction: its text is for readers without forms.
+fn question_of(data: &RawValue) -> Option<Value> {
+    let data: Value = serde_json::from_str(data.get()).ok()?;
+    let request = &data["payload"];
+    let text =
+        request["fallback_text"].as_str().filter(|_| data["action"] == INTERACTION_REQUESTED)?;
+    Some(json!({"message": {"role": "assistant", "content": text,
+        "metadata": {INTERACTION: request}}}))
+}
+
+/// A return value of a command as a message.
+fn returned_by_command(run_id: &str, returned: &Value) -> Vec<RawResult> {
+    let message = commands::content(returned)
+        .map(|content| json!({"message": {"role": "assistant", "content": content}}));
+    let data = message.and_then(|message| to_raw_value(&message).ok());
+    data.map(|data| RawResult { data: Some(data), ..bare(run_id, kind::MESSAGE_COMPLETED) })
+        .into_iter()
+        .collect()
+}
+
+/// The end of a command's run.
+pub(super) fn completed_run(run_id: &str) -> RawResult {
+    let data = to_raw_value(&json!({"finish_reason": "stop"})).ok();
+    RawResult { data, ..bare(run_id, kind::RUN_COMPLETED) }
+}
+
 /// One result of a runner, taken apart.
 struct Parts {
     steps: Vec<Step>,
@@ -86,10 +134,10 @@ struct Parts {
     rest: Option<Option<Box<RawValue>>>,
 }
 
-fn refused(run_id: &str, why: &str) -> RawResult {
+fn bare(run_id: &str, kind: &str) -> RawResult {
     RawResult {
         run_id: run_id.to_owned(),
-        kind: why.to_owned(),
+        kind: kind.to_owned(),
         data: None,
         sequence: None,
         timestamp: None,
@@ -181,10 +229,14 @@ pub(super) fn role(role: Option<&str>) -> &str {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::wires::langbot::Dialect;
+
+    const ASKING: RunnerProfile =
+        RunnerProfile { dialect: Dialect::Runner, replies: false, asks: true, is_commands: false };
 
     fn translated(result: &Value) -> Option<Value> {
         let raw = to_raw_value(result).unwrap();
-        let mut results = translate("r1", &raw, &mut Card::default());
+        let mut results = translate("r1", &raw, &mut Card::default(), ASKING);
         assert!(results.len() <= 1);
         results.pop().map(|result| serde_json::to_value(result).unwrap())
     }
@@ -254,6 +306,25 @@ mod tests {
             failed("acme.quota"),
             json!({"error": "no", "code": "acme.quota", "retryable": true})
         );
+    }
+
+    #[test]
+    fn a_question_is_a_message_with_its_form() {
+        let request =
+            json!({"interaction_id": "i1", "title": "Sure?", "fallback_text": "Say yes or no."});
+        let item = json!({"run_id": "r1", "type": "action.requested", "sequence": 3,
+            "data": {"action": "interaction.requested", "target": null, "payload": request}});
+        let message = json!({"role": "assistant", "content": "Say yes or no.",
+            "metadata": {"interaction": request}});
+        assert_eq!(
+            translated(&item),
+            Some(json!({"run_id": "r1", "type": "message.completed", "sequence": 3,
+                "data": {"message": message}}))
+        );
+        // A runner that has not declared it asks for an action, which is not granted.
+        let raw = to_raw_value(&item).unwrap();
+        let kept = translate("r1", &raw, &mut Card::default(), RunnerProfile::default());
+        assert_eq!((kept.len(), kept[0].kind.as_str()), (1, "action.requested"));
     }
 
     #[test]

@@ -46,7 +46,7 @@ fn runner() -> Value {
 fn agent() -> Value {
     let part = || json!({"type": ["string", "null"], "description": "Null matches any."});
     object(json!({
-        "name": text(), "runner_id": text(), "events": texts(),
+        "name": text(), "runner_id": text(), "events": texts(), "commands": texts(),
         "scope": object(json!({"workspace": part(), "bot": part(), "conversation": part(),
             "actor": part()})),
         "filters": {"type": "object"},

@@ -7,7 +7,7 @@ use crate::openapi::parts::by_ref;
 use greenroom_store::types::DeliveryStatus;
 use serde_json::{Map, Value, json};
 
-pub(super) fn all() -> [(&'static str, Value); 11] {
+pub(super) fn all() -> [(&'static str, Value); 12] {
     [
         ("Grant", grant()),
         ("GrantPolicy", policy()),
@@ -20,7 +20,17 @@ pub(super) fn all() -> [(&'static str, Value); 11] {
         ("ModelFigures", model_figures()),
         ("StateItem", state()),
         ("Delivery", delivery()),
+        ("Interaction", interaction()),
     ]
+}
+
+fn interaction() -> Value {
+    object(json!({"run_id": text(), "interaction_id": text(),
+        "status": {"enum": ["pending", "answered", "expired"]},
+        "request": by_ref("schemas", "InteractionRequest"),
+        "created_at": time(), "expires_at": time(), "answered_at": or_null(time()),
+        "answer": or_null(by_ref("schemas", "InteractionSubmission")),
+        "answer_run_id": text_or_null()}))
 }
 
 fn approval_mode() -> Value {
@@ -43,7 +53,8 @@ fn reach() -> Value {
 }
 
 fn reason() -> Value {
-    json!({"enum": ["named", "only_match", "before_built_in", "narrower_scope", "more_filters",
+    json!({"enum": ["named", "only_match", "before_built_in", "slash_command",
+        "narrower_scope", "more_filters",
         "exact_event_type", null]})
 }
 

@@ -961,6 +961,63 @@ class InitializeResult(Wire):
     protocol_version: StrictStr
 
 
+InteractionStyle = Literal["default", "primary", "danger"]
+
+
+class InteractionAction(Wire):
+    id: StrictStr
+    label: StrictStr
+    style: InteractionStyle = "default"
+
+
+InteractionFieldKind = Literal["text", "textarea", "select", "multiselect", "number", "boolean", "file"]
+
+
+class InteractionOption(Omits, Wire):
+    _omitted: ClassVar[frozenset[str]] = frozenset(["description"])
+    label: StrictStr
+    value: StrictStr
+    description: StrictStr | None = None
+
+
+class InteractionField(Omits, Wire):
+    _omitted: ClassVar[frozenset[str]] = frozenset(["placeholder"])
+    id: StrictStr
+    label: StrictStr
+    type: InteractionFieldKind
+    default: Any = None
+    options: list[InteractionOption] = Field(default_factory=list)
+    placeholder: StrictStr | None = None
+    required: StrictBool = False
+
+
+InteractionKind = Literal["form", "confirmation", "choice"]
+
+
+class InteractionRequest(Omits, Wire):
+    _omitted: ClassVar[frozenset[str]] = frozenset(["description", "expires_at"])
+    fallback_text: StrictStr
+    """For surfaces without forms."""
+    interaction_id: StrictStr
+    """Chosen by the runner, unique within its run."""
+    title: StrictStr
+    actions: list[InteractionAction] = Field(default_factory=list)
+    """Buttons; without any, the answer is only its values."""
+    description: StrictStr | None = None
+    expires_at: Whole | None = None
+    """Unix seconds; default: half an hour, at most a day."""
+    fields: list[InteractionField] = Field(default_factory=list)
+    kind: InteractionKind = "form"
+
+
+class InteractionSubmission(Closed):
+    """The answer of a user."""
+
+    interaction_id: StrictStr
+    action_id: StrictStr | None = None
+    values: dict[str, Any] = Field(default_factory=dict)
+
+
 class KnowledgeBases(Wire):
     """The result of `knowledge.list`."""
 

@@ -44,7 +44,7 @@ function valuesText(values: Json): string {
   return some.map((value) => (typeof value === "string" ? value : JSON.stringify(value))).join(" / ");
 }
 
-const WHYS = ["ok", "named", "not_named", "only_when_named", "event_type", "scope.workspace", "scope.bot", "scope.conversation", "scope.actor", "less_narrow", "tie"] as const;
+const WHYS = ["ok", "named", "not_named", "only_when_named", "event_type", "command", "scope.workspace", "scope.bot", "scope.conversation", "scope.actor", "less_narrow", "tie"] as const;
 
 /** Why an agent matches an event, or does not. */
 export function whySay(why: string): Say | undefined {

@@ -114,7 +114,7 @@ function eventNotes(story: Story): Say[] {
   return notes;
 }
 
-const REASONS = ["named", "only_match", "before_built_in", "narrower_scope", "more_filters", "exact_event_type"] as const;
+const REASONS = ["named", "only_match", "before_built_in", "slash_command", "narrower_scope", "more_filters", "exact_event_type"] as const;
 type Reason = (typeof REASONS)[number];
 
 /** Why this agent was chosen. */

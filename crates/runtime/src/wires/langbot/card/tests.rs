@@ -1,6 +1,7 @@
 //! What readers hold equals what LangBot would show, whatever a runner sends.
 
 use super::*;
+use crate::wires::langbot::RunnerProfile;
 use crate::wires::langbot::results::translate;
 use greenroom_protocol::RawResult;
 use proptest::prelude::*;
@@ -133,7 +134,7 @@ fn results(items: &[Value]) -> Vec<RawResult> {
         item["sequence"] = number.into();
         to_raw_value(&item).unwrap()
     });
-    numbered.flat_map(|item| translate("r1", &item, &mut card)).collect()
+    numbered.flat_map(|item| translate("r1", &item, &mut card, RunnerProfile::default())).collect()
 }
 
 fn text() -> impl Strategy<Value = String> {

@@ -1,12 +1,23 @@
 //! Who speaks and where, in LangBot's form.
 
-use greenroom_protocol::context::{AgentEventContext, ConversationContext};
+use greenroom_protocol::context::{AgentEventContext, ConversationContext, SubjectContext};
 use greenroom_protocol::{AgentRunContext, Object, RawEventRef};
 use serde::ser::{Serialize, SerializeMap, Serializer};
 use serde_json::{Value, json};
 
 /// Subjects that are a group of people.
 const GROUPS: [&str; 4] = ["group", "channel", "room", "guild"];
+
+pub(in super::super) fn is_group(subject: &SubjectContext) -> bool {
+    GROUPS.contains(&subject.subject_type.as_str())
+}
+
+/// The session of a run, as commands and tools know it.
+pub(in super::super) fn session(context: &AgentRunContext) -> Value {
+    let party = Party::of(context);
+    json!({"launcher_type": party.launcher_type, "launcher_id": party.launcher_id,
+        "sender_id": party.sender_id.unwrap_or_default(), "bot_uuid": party.bot_id})
+}
 
 #[derive(Clone, Copy)]
 pub(super) struct Party<'a> {
@@ -22,7 +33,7 @@ impl<'a> Party<'a> {
     pub(super) fn of(context: &'a AgentRunContext) -> Self {
         let actor = context.actor.as_ref();
         let subject = context.subject.as_ref();
-        let group = subject.filter(|subject| GROUPS.contains(&subject.subject_type.as_str()));
+        let group = subject.filter(|subject| is_group(subject));
         let conversation = context.conversation.as_ref();
         let conversation_id = conversation.and_then(|known| known.conversation_id.as_deref());
         let sender_id = actor.and_then(|actor| actor.actor_id.as_deref());

@@ -1,12 +1,13 @@
 //! The resources of a run in LangBot's form.
 //!
-//! Invariant: lists exactly what is granted, and the reply tool.
+//! Invariant: lists exactly what is granted, and the tools of the event.
 
+use crate::wires::langbot::event_tools::EventParties;
 use crate::wires::langbot::replies;
 use greenroom_protocol::manifest::ModelPermission;
 use greenroom_protocol::{
-    AgentResources, FileResource, KnowledgeBaseResource, ModelResource, Object, StorageResource,
-    ToolResource,
+    AgentResources, AgentRunContext, FileResource, KnowledgeBaseResource, ModelResource, Object,
+    StorageResource, ToolResource,
 };
 use serde::Serialize;
 use std::borrow::Cow;
@@ -59,7 +60,11 @@ struct Storage {
 }
 
 impl<'a> Resources<'a> {
-    pub(super) fn new(resources: &'a AgentResources, replies: bool) -> Self {
+    pub(super) fn new(
+        resources: &'a AgentResources,
+        context: &AgentRunContext,
+        replies: bool,
+    ) -> Self {
         let AgentResources {
             models,
             tools,
@@ -69,10 +74,15 @@ impl<'a> Resources<'a> {
             platform_capabilities,
             extra,
         } = resources;
+        let own = replies.then(|| {
+            let parties = EventParties::of(context).tools();
+            std::iter::once(replies::tool()).chain(parties).map(Tool::own)
+        });
+        let own = own.into_iter().flatten();
         let base = |inner: &'a KnowledgeBaseResource| KnowledgeBase { inner, kb_name: &inner.name };
         Self {
             models: models.iter().map(Model::new).collect(),
-            tools: tools.iter().map(Tool::granted).chain(replies.then(Tool::reply)).collect(),
+            tools: tools.iter().map(Tool::granted).chain(own).collect(),
             knowledge_bases: knowledge_bases.iter().map(base).collect(),
             files,
             storage: Storage {
@@ -91,9 +101,9 @@ impl<'a> Tool<'a> {
         Self { inner: Cow::Borrowed(inner), tool_type: inner.source.as_deref() }
     }
 
-    /// Every run may reply to its event.
-    fn reply() -> Self {
-        Self { inner: Cow::Owned(replies::tool()), tool_type: Some("platform") }
+    /// Every run may reply to its event, and ask about its parties.
+    fn own(tool: ToolResource) -> Self {
+        Self { inner: Cow::Owned(tool), tool_type: Some("platform") }
     }
 }
 

@@ -25,7 +25,7 @@ fn context(changes: &[(&str, Value)]) -> AgentRunContext {
 }
 
 fn rendered(changes: &[(&str, Value)], dialect: Dialect) -> Value {
-    let profile = RunnerProfile { dialect, replies: false };
+    let profile = RunnerProfile { dialect, ..RunnerProfile::default() };
     serde_json::to_value(LangbotContext::new(&context(changes), profile, "0.1.0")).unwrap()
 }
 
@@ -131,7 +131,7 @@ fn what_the_data_of_an_event_says_is_told_once_and_as_it_is() {
         "source": "cron", "raw_ref": null, "own": 1,
         "data": {"type": "mine", "chat_id": 7, "z": [1]}});
     let run = context(&[("event", event)]);
-    let profile = RunnerProfile { dialect: Dialect::Runner, replies: false };
+    let profile = RunnerProfile::default();
     let text = serde_json::to_string(&LangbotContext::new(&run, profile, "0.1.0")).unwrap();
     let told: Value = serde_json::from_str(&text).unwrap();
     assert_eq!(

@@ -10,6 +10,7 @@ use crate::run::{RunEnd, RunEvent, RunHandle};
 use crate::spec::Limits;
 use crate::tasks::Tasks;
 use crate::wires::{self, Codec};
+use greenroom_protocol::Object;
 use std::path::Path;
 
 /// Answers with the parameters of the call; a stream gets one item and never ends.
@@ -38,7 +39,7 @@ struct Wire {
 
 impl Wire {
     fn new(calls_in_flight_max: usize) -> Self {
-        let session = Session::new(Path::new("python3"), "0.1.0").unwrap();
+        let session = Session::new(Path::new("python3"), "0.1.0", Object::new()).unwrap();
         let limits = Limits { calls_in_flight_max, ..Limits::default() };
         let outbox = Outbox::new(limits.queue_bytes_max, None);
         let parts = Parts {

@@ -1,0 +1,204 @@
+//! Components that are not runners: tools, commands and listeners of a plugin, under the real host.
+
+use crate::PROGRAM;
+use crate::stage::{PATIENCE, Stage, agent, copy, event, greenroom, outcome, plugins_folder};
+use greenroom_protocol::RunStatus;
+use greenroom_testkit::wait::wait_for;
+use serde_json::{Value, json};
+use std::path::Path;
+
+fn agents() -> String {
+    agent("calls", "reader", "calls", "grant = { tools = [\"kit.*\"] }")
+        + &agent("apart", "reader", "calls", "")
+        + &agent("plain", "basics", "plain", "")
+        + "[agents.commands]\nrunner = \"plugin:greenroom-tests/kit/commands\"\ncommands = [\"weather\", \"none\"]\n\
+           [agents.rest]\nrunner = \"plugin:greenroom-tests/basics/plain\"\n"
+}
+
+async fn stage() -> Stage {
+    Stage::open(&["reader", "kit", "basics"], &agents()).await
+}
+
+fn call(tool: &str, parameters: Value) -> Value {
+    json!([["call_tool", {"tool_name": tool, "parameters": parameters}]])
+}
+
+#[tokio::test]
+async fn tools_of_a_plugin_are_granted_called_and_audited_like_any() {
+    let stage = stage().await;
+    let kit = stage.api.ready_runner("kit").await;
+    assert_eq!((&kit["plugin"], &kit["warnings"]), (&json!("greenroom-tests/kit"), &json!([])));
+    let listed = stage.api.get("/v1/tools").await;
+    let listed = listed["items"].as_array().unwrap();
+    let add = listed.iter().find(|tool| tool["tool_name"] == "kit.add").unwrap();
+    assert_eq!(add["description"], "Adds two numbers.");
+    let told = stage.told("calls", "c1", &call("kit.add", json!({"a": 2, "b": 3}))).await;
+    assert_eq!(told, json!([{"ok": {"sum": 5}}]));
+    let told = stage.told("calls", "c1", &call("kit.caller", json!({}))).await;
+    assert_eq!(told, json!([{"ok": {"text": "person u1 u1"}}]));
+    // Arguments are checked against the schema, and a failure is the tool's.
+    let told = stage.told("calls", "c1", &call("kit.add", json!({"a": "two"}))).await;
+    assert_eq!(told[0]["code"], "invalid_argument", "{told}");
+    let told = stage.told("calls", "c1", &call("kit.broken", json!({}))).await;
+    assert_eq!(told[0]["details"]["tool_error"]["code"], "TOOL_FAILED", "{told}");
+    let message = told[0]["details"]["tool_error"]["message"].as_str().unwrap();
+    assert!(message.contains("out of order"), "{message}");
+    let told = stage.told("apart", "c2", &call("kit.add", json!({"a": 2, "b": 3}))).await;
+    assert_eq!(told[0].get("ok"), None, "{told}");
+    let audit = stage.api.get("/v1/audit?method=tools.call").await;
+    let calls = audit["items"].as_array().unwrap();
+    assert_eq!(calls.len(), 4, "{audit}");
+}
+
+#[tokio::test]
+async fn more_calls_than_a_plugin_serves_at_once_wait_for_their_turn() {
+    // Two plugins that call, since each has fewer runs at once than the plugin with the tool takes.
+    let second = agent("second", "second", "calls", "grant = { tools = [\"kit.*\"] }");
+    let config = crate::stage::config(&["reader", "second", "kit", "basics"], &(agents() + &second));
+    let host = greenroom_testkit::host::TestHost::prepare(PROGRAM, &config);
+    for (plugin, folder) in
+        [("reader", "reader"), ("reader", "second"), ("kit", "kit"), ("basics", "basics")]
+    {
+        copy(&plugins_folder().join(plugin), &host.folder().join(folder));
+    }
+    let manifest = host.folder().join("second/manifest.yaml");
+    let written = std::fs::read_to_string(&manifest).unwrap();
+    std::fs::write(&manifest, written.replace("name: reader", "name: second")).unwrap();
+    let stage = Stage::start(host).await;
+    for runner in ["kit", "reader", "second"] {
+        stage.api.ready_runner(runner).await;
+    }
+    let nap = call("kit.nap", json!({})).to_string();
+    let runs = (0..160).map(|number| {
+        let (stage, nap) = (&stage, nap.as_str());
+        let agent = if number % 2 == 0 { "calls" } else { "second" };
+        async move { stage.answer(agent, &format!("c{number}"), nap).await }
+    });
+    let answers = futures_util::future::join_all(runs).await;
+    let other = answers.iter().find(|answer| **answer != r#"[{"ok": {"text": "rested"}}]"#);
+    assert_eq!(other, None);
+}
+
+#[tokio::test]
+async fn a_tool_of_a_plugin_is_cancelled_with_its_run() {
+    let stage = stage().await;
+    let run_id = stage.send("calls", "c1", &call("kit.slow", json!({})).to_string()).await;
+    stage.marked("kit/slow.started").await;
+    stage.cancel(&run_id).await;
+    assert_eq!(stage.api.ended_run(&run_id).await.status, RunStatus::Cancelled);
+    stage.marked("kit/slow.cancelled").await;
+    // The process goes on.
+    let told = stage.told("calls", "c1", &call("kit.add", json!({"a": 1, "b": 1}))).await;
+    assert_eq!(told, json!([{"ok": {"sum": 2}}]));
+    assert_eq!(stage.api.ready_runner("kit").await["restarts"], 0);
+}
+
+/// Sends a message that names no agent.
+async fn message(stage: &Stage, conversation: &str, text: &str) -> greenroom_protocol::RunView {
+    let mut event = event("", conversation, text);
+    event.as_object_mut().unwrap().remove("agent");
+    let run_id = stage.api.send_event(&event).await.run_id.unwrap();
+    stage.api.ended_run(&run_id).await
+}
+
+#[tokio::test]
+async fn a_slash_command_is_answered_by_its_command() {
+    let stage = stage().await;
+    stage.api.ready_runner("kit").await;
+    let run = message(&stage, "c1", "/weather in New York").await;
+    assert_eq!(
+        (run.agent.as_str(), outcome(&run)),
+        ("commands", (RunStatus::Completed, "")),
+        "{run:?}"
+    );
+    assert_eq!(stage.api.answers("c1").await, ["looking it up", "sunny in New York for u1", "see"]);
+    let history = stage.api.history("c1").await;
+    let picture = serde_json::to_value(history.last().unwrap()).unwrap();
+    assert!(picture.to_string().contains("https://example.com/sun.png"), "{picture}");
+    message(&stage, "c2", "/weather").await;
+    assert_eq!(stage.api.answers("c2").await, ["fair everywhere"]);
+    // What fails or does not exist fails its run, and nothing else.
+    let run = message(&stage, "c3", "/weather storm").await;
+    assert_eq!(run.status, RunStatus::Failed);
+    assert!(run.error.unwrap().message.contains("no forecast"));
+    let run = message(&stage, "c4", "/none").await;
+    assert!(run.error.unwrap().message.contains("Command none not found"));
+    // Other messages and commands go to others.
+    for text in ["weather in Rome", "/help"] {
+        assert_eq!(message(&stage, "c5", text).await.agent, "rest", "{text}");
+    }
+}
+
+fn heard(folder: &Path) -> Vec<Value> {
+    let text = std::fs::read_to_string(folder.join("kit/heard.jsonl")).unwrap_or_default();
+    text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+#[tokio::test]
+async fn a_listener_hears_the_events_of_its_agents_after_their_runs_and_is_never_in_their_way() {
+    let config = crate::stage::config(&["reader", "kit", "basics"], &agents());
+    let config = config.replace("dir = \"kit\"\n", "dir = \"kit\"\nlistens = [\"plain\"]\n");
+    let host = greenroom_testkit::host::TestHost::prepare(PROGRAM, &config);
+    for plugin in ["reader", "kit", "basics"] {
+        copy(&plugins_folder().join(plugin), &host.folder().join(plugin));
+    }
+    let stage = Stage::start(host).await;
+    stage.api.ready_runner("kit").await;
+    let folder = stage.host.folder().to_owned();
+    assert_eq!(stage.answer("plain", "c1", "hello").await, "Received: hello");
+    stage.play("calls", "c2", "[]").await;
+    for text in ["fail", "again"] {
+        assert_eq!(stage.answer("plain", "c1", text).await, format!("Received: {text}"));
+    }
+    let expected = [
+        json!(["received", "u1", "hello"]),
+        json!(["responded", "Received: hello"]),
+        json!(["received", "u1", "fail"]),
+        json!(["responded", "Received: fail"]),
+        json!(["received", "u1", "again"]),
+        json!(["responded", "Received: again"]),
+    ];
+    wait_for("what was heard", PATIENCE, async || {
+        (heard(&folder).len() >= expected.len()).then_some(())
+    })
+    .await;
+    assert_eq!(heard(&folder), expected);
+    // A listener that hangs keeps no run waiting.
+    for text in ["hang", "one", "two"] {
+        assert_eq!(stage.answer("plain", "c3", text).await, format!("Received: {text}"));
+    }
+    assert_eq!(stage.api.ready_runner("kit").await["restarts"], 0);
+}
+
+#[test]
+fn what_a_plugin_has_is_told_before_anything_is_installed() {
+    let folder = tempfile::tempdir().unwrap();
+    let plugin = folder.path().join("engine");
+    copy(&plugins_folder().join("kit"), &plugin);
+    let manifest = plugin.join("manifest.yaml");
+    let written = std::fs::read_to_string(&manifest).unwrap();
+    let engine = "apiVersion: v1\nkind: KnowledgeEngine\nmetadata: {name: engine}\n";
+    std::fs::create_dir(plugin.join("components/engines")).unwrap();
+    std::fs::write(plugin.join("components/engines/engine.yaml"), engine).unwrap();
+    let start = written.find("    Tool:").unwrap();
+    let end = written.find("execution:").unwrap();
+    let group = "    KnowledgeEngine:\n      fromDirs:\n        - path: components/engines/\n";
+    let only = format!("{}{group}{}", &written[..start], &written[end..]);
+    std::fs::write(&manifest, only).unwrap();
+    let added = greenroom(folder.path(), &["runner", "add", "engine"]);
+    let said = String::from_utf8_lossy(&added.stderr).into_owned();
+    assert_eq!(added.status.code(), Some(2), "{said}");
+    assert!(said.contains("has only `KnowledgeEngine`"), "{said}");
+    assert!(!plugin.join(".venv").exists() && !folder.path().join("greenroom.toml").exists());
+    // Beside others it is only named, first.
+    std::fs::write(&manifest, format!("{}{group}{}", &written[..start], &written[start..]))
+        .unwrap();
+    let added = greenroom(folder.path(), &["runner", "add", "engine", "--name", "kit"]);
+    let said = String::from_utf8_lossy(&added.stderr).into_owned();
+    assert!(added.status.success(), "{said}");
+    let told = said.find("kinds `KnowledgeEngine` are not used").unwrap();
+    assert!(told < said.find("virtual environment").unwrap(), "{said}");
+    for note in ["tools = [\"kit.*\"]", "plugin:greenroom-tests/kit/commands", "listens = "] {
+        assert!(said.contains(note), "{note}\n{said}");
+    }
+}
