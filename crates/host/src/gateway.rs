@@ -21,6 +21,7 @@ use greenroom_protocol::{ActorContext, AdapterContext, EventAnswer, NewEvent, Tr
 use greenroom_store::commands::{AcceptEvent, Accepted, NewRun};
 use greenroom_store::reads::conversations::{Names, Own};
 use greenroom_store::reads::events::EventKey;
+use greenroom_store::records::TOKEN_MARK;
 use greenroom_store::types::{NewItem, RunRow};
 use greenroom_store::{StoreError, reads};
 use serde_json::json;
@@ -34,6 +35,45 @@ const PLACINGS_MAX: usize = 3;
 
 /// The source of the events that the host itself adds to the log.
 const HOST_SOURCE: &str = "host";
+
+/// The people whom a sender's actor ids name (decision 028).
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub enum ActorIds {
+    /// Those of the event's source: a trusted sender.
+    #[default]
+    OfSource,
+    /// Those of this token, each source by itself.
+    OfToken(Arc<str>),
+    /// Those of this namespace, whatever the source of the event is: the token of one actor.
+    Of(Arc<str>),
+}
+
+impl ActorIds {
+    /// The namespace of ids from a source; none if it is the source.
+    fn namespace(&self, source: &str) -> Option<String> {
+        match self {
+            ActorIds::OfSource => None,
+            ActorIds::OfToken(token) => Some(format!("{source}{TOKEN_MARK}{token}")),
+            ActorIds::Of(namespace) => Some(namespace.to_string()),
+        }
+    }
+
+    /// Whether it names people of this namespace.
+    pub(crate) fn includes(&self, namespace: &str) -> bool {
+        match self {
+            ActorIds::OfSource => true,
+            ActorIds::OfToken(token) => {
+                namespace.split_once(TOKEN_MARK).is_some_and(|(_, of)| *of == **token)
+            }
+            ActorIds::Of(own) => **own == *namespace,
+        }
+    }
+
+    /// The namespace of ids from a source.
+    pub fn of(&self, source: &str) -> String {
+        self.namespace(source).unwrap_or_else(|| source.to_owned())
+    }
+}
 
 /// A limited sender's conversations (decision 020).
 #[derive(Debug, Clone)]
@@ -51,6 +91,8 @@ pub struct Sender {
     pub name: Option<Arc<str>>,
     /// The only actor it may send for; none means any.
     pub actor: Option<Arc<str>>,
+    /// The people whom its actor ids name.
+    pub actors: ActorIds,
     /// The agents it may send to; none means all.
     pub agents: Option<Arc<[String]>>,
     /// The conversations it is limited to; none means that it may join any.
@@ -214,9 +256,11 @@ impl Shared {
         let item = item(&event, &event_id, run.as_ref());
         let adapter = sender.adapter.clone().map(|adapter| clean_adapter(adapter, &self.redactor));
         let limited_to = sender.limit.as_ref().map(|limit| limit.own.begun_by.clone());
+        let actors_of = sender.actors.namespace(&event.source);
         let envelope = Arc::new(Envelope {
             trigger: sender.entrance,
             limited_to,
+            actors_of,
             raw_ref,
             adapter,
             bound,

@@ -79,7 +79,7 @@ pub(crate) fn granted_resources(grant: &Grant, resources: &Resources) -> AgentRe
     let models = grant.models.names.iter().filter_map(|name| resources.models.get(name));
     let models = models.map(|model| model_resource(&model, grant));
     let tools = grant.tools.names.iter().filter_map(|name| resources.tools.entry(name));
-    let tools = tools.map(|entry| tool_resource(&entry, grant));
+    let tools = tools.map(|entry| tool_resource(&entry, grant, &resources.tools));
     let actions = grant
         .actions
         .iter()
@@ -126,7 +126,7 @@ fn model_resource(model: &Model, grant: &Grant) -> ModelResource {
 }
 
 /// A tool as the run may use it.
-pub(crate) fn tool_resource(entry: &Entry, grant: &Grant) -> ToolResource {
+pub(crate) fn tool_resource(entry: &Entry, grant: &Grant, tools: &Toolbox) -> ToolResource {
     let tool = &entry.tool;
     let parameters = match &tool.input_schema {
         Value::Object(schema) => schema.clone(),
@@ -141,6 +141,11 @@ pub(crate) fn tool_resource(entry: &Entry, grant: &Grant) -> ToolResource {
     }
     let description = match entry.is_project_cli() {
         true => {
+            let risks = tools.risks(&grant.methods);
+            // That of a call is its method's; that of the tool is the worst of them.
+            let worst = risks.values().max().copied().unwrap_or(tool.risk);
+            metadata.insert("risk".to_owned(), worst.as_str().into());
+            metadata.insert("risks".to_owned(), json!(risks));
             metadata.insert("methods".to_owned(), json!(grant.methods));
             let methods: Vec<&str> = grant.methods.iter().map(String::as_str).collect();
             format!("{} Methods: {}.", tool.description, methods.join(", "))

@@ -187,6 +187,12 @@ impl Toolbox {
         self.modules.all().map(|(name, _, _)| name).collect()
     }
 
+    /// The risk of each of these methods, by name.
+    pub fn risks(&self, methods: &BTreeSet<String>) -> BTreeMap<String, Risk> {
+        let known = self.modules.all().filter(|(name, ..)| methods.contains(name));
+        known.map(|(name, _, risk)| (name, risk)).collect()
+    }
+
     /// Description and input of each of these methods.
     pub fn contracts(&self, methods: &BTreeSet<String>) -> Object {
         self.modules.contracts(&MethodSet::new(methods.iter().cloned()))

@@ -46,7 +46,12 @@ struct Agent<'a> {
     citations: Vec<Value>,
     /// The last response was empty.
     was_empty: bool,
+    /// Responses in a row that the provider could not read.
+    unreadable: u32,
 }
+
+/// Responses in a row that a provider may fail to read.
+const UNREADABLE_MAX: u32 = 3;
 
 pub(crate) async fn run(ctx: &RunCtx) -> Result<(), RunFailure> {
     let config = Config::load(ctx)?;
@@ -88,6 +93,7 @@ impl<'a> Agent<'a> {
             call_ids: HashSet::new(),
             citations,
             was_empty: false,
+            unreadable: 0,
         })
     }
 
@@ -146,6 +152,10 @@ impl<'a> Agent<'a> {
                 false => Ok(State::Answer(turn)),
             };
         }
+        if turn.is_unreadable() {
+            return self.repeat_unreadable();
+        }
+        self.unreadable = 0;
         if turn.is_empty() {
             let model = &self.models.current().model_id;
             return match std::mem::replace(&mut self.was_empty, true) {
@@ -154,6 +164,17 @@ impl<'a> Agent<'a> {
             };
         }
         Ok(if turn.calls.is_empty() { State::Answer(turn) } else { State::Act(turn) })
+    }
+
+    /// The model is told that its answer was not readable, and writes it again.
+    fn repeat_unreadable(&mut self) -> Result<State, RunFailure> {
+        self.unreadable += 1;
+        if self.unreadable > UNREADABLE_MAX {
+            let model = &self.models.current().model_id;
+            return Err(RunFailure::new("model.malformed_call", self.texts.malformed_call(model)));
+        }
+        self.context.push(event::malformed_call());
+        Ok(State::Ask)
     }
 
     async fn act(&mut self, turn: Turn) -> Result<State, RunFailure> {

@@ -1,7 +1,7 @@
 //! The tool calls of one turn: each gets exactly one result.
 //!
 //! Invariant: invalid JSON is never executed; a failed call is reported as such. Calls that only read are executed
-//! concurrently, all others one at a time, in the order of the turn.
+//! concurrently, all others one at a time, in the order of the turn; what a call may change, the host says.
 
 use crate::config::Config;
 use crate::history;
@@ -68,23 +68,23 @@ impl<'a> Toolbox<'a> {
         limits: &mut Limits,
     ) -> Result<Vec<ModelMessage>, RunFailure> {
         let (calls, beyond) = calls.split_at(calls.len().min(CALLS_MAX));
-        let mut messages = Vec::with_capacity(calls.len() + beyond.len());
-        let mut halt = None;
+        let mut outcomes = Vec::with_capacity(calls.len());
         for batch in self.batches(calls) {
             let done = join_all(batch.iter().map(|call| self.execute_one(call))).await;
-            for (call, done) in batch.iter().zip(done) {
-                let Outcome { error, mut content, .. } = done?;
-                match limits.note(call, error.is_some()) {
-                    Ok(Some(warning)) => content = with_warning(&content, &warning),
-                    Ok(None) => {}
-                    Err(failure) => halt = halt.or(Some(failure)),
-                }
-                self.offer.used(&call.name);
-                messages.push(result(&call.id, &call.name, content));
+            for done in done {
+                outcomes.push(done?);
             }
-            if let Some(failure) = halt {
-                return Err(failure);
-            }
+        }
+        let failed: Vec<bool> = outcomes.iter().map(|done| done.error.is_some()).collect();
+        let warnings = limits.note_round(calls, &failed)?;
+        let mut messages = Vec::with_capacity(calls.len() + beyond.len());
+        for ((call, done), warning) in calls.iter().zip(outcomes).zip(warnings) {
+            let content = match warning {
+                Some(warning) => with_warning(&done.content, &warning),
+                None => done.content,
+            };
+            self.offer.used(&call.name);
+            messages.push(result(&call.id, &call.name, content));
         }
         for call in beyond {
             messages.push(self.reject(call).await?);
@@ -118,7 +118,13 @@ impl<'a> Toolbox<'a> {
 
     fn only_reads(&self, call: &ModelToolCall) -> bool {
         let granted = self.ctx.resources.tools.iter().find(|tool| tool.tool_name == call.name);
-        granted.is_none_or(|tool| tool.metadata.get("risk") == Some(&"read".into()))
+        // The agent's own tools read, and the host refuses unknown ones.
+        let Some(tool) = granted else { return true };
+        let risk = match tool.metadata.get("risks") {
+            Some(methods) => method(call).and_then(|method| methods.get(&method)),
+            None => tool.metadata.get("risk"),
+        };
+        risk.and_then(Value::as_str) == Some("read")
     }
 
     async fn execute_one(&self, call: &ModelToolCall) -> Result<Outcome, RunFailure> {
@@ -255,6 +261,13 @@ fn with_warning(content: &str, warning: &str) -> String {
         }
         _ => format!("{content}\n\nwarning: {warning}"),
     }
+}
+
+/// The method of the project CLI that a call names.
+pub(crate) fn method(call: &ModelToolCall) -> Option<String> {
+    let word = |key: &str| call.args.get(key).and_then(Value::as_str);
+    (call.name == PROJECT_CLI).then_some(())?;
+    Some(format!("{}.{}", word("module")?, word("method")?))
 }
 
 /// The most similar names, best first.

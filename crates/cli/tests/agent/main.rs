@@ -23,6 +23,7 @@ mod models;
 #[expect(dead_code, reason = "shared with the tests of tools, which need more of it")]
 mod programs;
 mod raw;
+mod rounds;
 mod scene;
 mod sentences;
 #[path = "../resources/models/server.rs"]
