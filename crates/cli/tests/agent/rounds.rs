@@ -56,7 +56,7 @@ async fn ten_calls_with_the_same_mistake_are_one_failure_that_the_model_sees() {
 async fn a_malformed_answer_of_the_provider_is_told_and_written_again() {
     let script = r#"
 [[rule]]
-when.text = "always"
+when.context = "stubborn"
 answer = [{ finish = "error" }]
 [[rule]]
 when.context = "model.malformed_call"
@@ -69,7 +69,7 @@ answer = [{ finish = "error" }]
         assert_eq!(scene.answer("c1", "go").await, "Now it is well formed.", "{provider}");
         assert_eq!(scene.requests().len(), 2, "{provider}");
         assert!(!scene.requests()[0].to_string().contains("malformed"), "{provider}");
-        let run = scene.say("c2", "always").await;
+        let run = scene.say("c2", "be stubborn").await;
         assert_eq!(outcome(&run), (RunStatus::Failed, "model.malformed_call"), "{provider}");
         assert_eq!(kinds(&scene, &run).await.len(), 1, "{provider}");
     }

@@ -160,10 +160,10 @@ async fn a_token_names_people_of_its_own(stage: Stage) {
     assert_eq!(tea(&stage, &admin, &says("ann", READ)).await.as_deref(), Some("green"));
     assert_eq!(tea(&stage, BRIDGE, &says("ann", READ)).await.as_deref(), Some("green"));
     // The same through AG-UI.
-    let input = json!({"threadId": "t1", "runId": "r1", "state": {}, "tools": [], "context": [],
-        "messages": [{"id": "m1", "role": "user", "content": READ}],
-        "forwardedProps": {"actor": {"actor_id": "ann"}}});
     let agui = async |token: &str| {
+        let input = json!({"threadId": token, "runId": token, "state": {}, "tools": [], "context": [],
+            "messages": [{"id": "m1", "role": "user", "content": READ}],
+            "forwardedProps": {"actor": {"actor_id": "ann"}}});
         let request = Request::post("/v1/agui/assistant", input.to_string());
         stage.ask_as(Some(token), request).await.body.to_string()
     };
@@ -264,7 +264,7 @@ async fn a_token_is_minted_by_one_that_may_name_the_actor() {
     let minted = mint(&stage, LIMITED, ann).await;
     let token = minted.body["token"].as_str().unwrap();
     let request = Request::post("/v1/events", says("ann", "hi").to_string());
-    stage.ask_as(Some(token), request).await.refused(403, "unauthorized");
+    stage.ask_as(Some(token), request).await.refused(404, "not_found");
     // It survives a restart of the host and not a change of the token that minted it.
     let token = token.to_owned();
     let stage = stage.restart().await;
