@@ -110,7 +110,7 @@ fn model_resource(model: &Model, grant: &Grant) -> ModelResource {
     let granted = &grant.models.operations;
     let known = [
         ("model", Some(Value::from(settings.model.as_str()))),
-        ("context_window", settings.context_window.map(Value::from)),
+        ("context_window", settings.window().map(Value::from)),
         ("max_output_tokens", settings.max_output_tokens.map(Value::from)),
         ("tool_calling", settings.tool_calling.map(Value::from)),
     ];

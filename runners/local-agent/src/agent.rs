@@ -55,7 +55,7 @@ const UNREADABLE_MAX: u32 = 3;
 
 pub(crate) async fn run(ctx: &RunCtx) -> Result<(), RunFailure> {
     let config = Config::load(ctx)?;
-    if config.commands && commands::run(ctx, &config).await? {
+    if commands::run(ctx, &config).await? {
         return Ok(());
     }
     let limits = Limits::new(&config, Texts::for_text(ctx.text()));
@@ -189,9 +189,8 @@ impl<'a> Agent<'a> {
         self.own_arguments.extend(own.map(|call| (call.id.clone(), call.args.clone())));
         self.context.push(turn.message());
         let results = self.toolbox.execute(&turn.calls, &mut self.limits);
-        for result in self.steering.watch(results).await?? {
-            self.context.push(result);
-        }
+        let results = self.steering.watch(results).await??;
+        self.context.push_results(self.ctx, &self.models, results).await;
         Ok(State::Ask)
     }
 
@@ -230,7 +229,9 @@ impl<'a> Agent<'a> {
         if !self.rounds.is_empty() {
             metadata.insert("rounds".to_owned(), json!(self.rounds));
         }
-        let fields = [("arguments", &self.own_arguments), ("steered", &self.steered)];
+        let cuts = self.context.cuts();
+        let fields =
+            [("arguments", &self.own_arguments), ("steered", &self.steered), ("cut", &cuts)];
         for (key, value) in fields.into_iter().filter(|(_, value)| !value.is_empty()) {
             metadata.insert(key.to_owned(), Value::Object(value.clone()));
         }

@@ -16,6 +16,8 @@ mod manifest;
 mod media;
 mod model;
 mod prompted;
+mod reading;
+mod results;
 mod retrieval;
 mod steering;
 mod texts;

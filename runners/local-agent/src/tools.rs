@@ -6,6 +6,7 @@
 use crate::config::Config;
 use crate::history;
 use crate::limits::Limits;
+use crate::reading;
 use crate::retrieval::{self, Offer};
 use futures_util::future::join_all;
 use greenroom_sdk::{
@@ -39,8 +40,12 @@ struct Outcome {
 
 impl<'a> Toolbox<'a> {
     pub(crate) async fn open(ctx: &'a RunCtx, config: &Config) -> Result<Self, RunFailure> {
-        let own =
-            Vec::from_iter(ctx.context.available_apis.history_search.then(history::search_tool));
+        let apis = &ctx.context.available_apis;
+        let own = [
+            apis.history_search.then(history::search_tool),
+            apis.artifact_read.then(reading::tool),
+        ];
+        let own = own.into_iter().flatten().collect();
         Ok(Self { ctx, offer: Offer::new(ctx, config, own).await })
     }
 
@@ -153,6 +158,7 @@ impl<'a> Toolbox<'a> {
             _ if is_granted => None,
             retrieval::SEARCH_TOOLS => Some(self.offer.search(ctx, args).await),
             history::SEARCH_HISTORY => Some(history::search(ctx, args).await),
+            reading::READ_ARTIFACT => Some(reading::read(ctx, args).await),
             // The host decides what exists, and tells its operator of a missing grant.
             _ => match call_host(ctx, call, args.clone()).await {
                 done if done.error.is_none() => return done,

@@ -14,6 +14,7 @@ mod form;
 mod grants;
 mod killed;
 mod knowledge;
+mod large;
 mod long;
 #[path = "loop.rs"]
 mod loops;

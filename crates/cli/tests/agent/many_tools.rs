@@ -8,7 +8,7 @@ use greenroom_testkit::host::TestHost;
 use serde_json::{Value, json};
 
 /// What the agent offers beside the granted tools.
-const OWN: [&str; 2] = ["search_tools", "search_history"];
+const OWN: [&str; 3] = ["search_tools", "search_history", "artifact_read"];
 
 async fn crowded(script: &str) -> Scene {
     let (more, grant) = (yard(60), "tools = [\"yard.*\"]");
@@ -115,7 +115,7 @@ async fn as_many_tools_as_fit_are_all_offered_and_nothing_is_searched() {
     }
     let requests = scene.requests();
     let names = offered(&requests[0]);
-    assert_eq!(granted(&requests[0]).len(), 9, "{names:?}");
+    assert_eq!(granted(&requests[0]).len(), 10, "{names:?}");
     assert!(!names.contains(&"search_tools".to_owned()), "{names:?}");
     assert_eq!(requests[0]["tools"].to_string(), requests[1]["tools"].to_string());
 }

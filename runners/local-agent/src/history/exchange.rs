@@ -4,6 +4,7 @@
 //! result, and nothing is in between. Items without their event are omitted. A run that recorded its rounds is restored
 //! exactly as its model saw it. A run without an answer is closed with a note, so that no later answer refers to it.
 
+use crate::results::Cut;
 use crate::{commands, tools};
 use greenroom_sdk::protocol::MessageContent;
 use greenroom_sdk::{
@@ -76,6 +77,8 @@ struct Rebuilt<'i> {
     arguments: Object,
     /// Events that joined the run, and after how many turns, as recorded by the run.
     steered: Object,
+    /// How results were cut, as recorded by the run.
+    cuts: Object,
 }
 
 impl<'i> Rebuilt<'i> {
@@ -104,6 +107,7 @@ impl<'i> Rebuilt<'i> {
             item_of,
             arguments: object("arguments").unwrap_or_default(),
             steered: object("steered").unwrap_or_default(),
+            cuts: object("cut").unwrap_or_default(),
         }
     }
 
@@ -184,7 +188,12 @@ impl<'i> Rebuilt<'i> {
             let id = distinct(call_id(item), used);
             let name = tool_name(item);
             let text = item.content.as_ref().or(item.text.as_ref()).cloned().unwrap_or_default();
-            results.push(tools::result(&id, name, text));
+            let mut result = tools::result(&id, name, text);
+            if let Some(cut) = self.cuts.get(call_id(item)).and_then(Cut::read) {
+                let whole = result.content.as_ref().map(MessageContent::text).unwrap_or_default();
+                result.content = Some(MessageContent::Text(cut.apply(&whole)));
+            }
+            results.push(result);
             calls.push(ModelToolCall {
                 args: self.args(item),
                 id,

@@ -51,6 +51,8 @@ export class LiveRun {
   #ended = false;
   #closed = false;
   #begun = false;
+  /** Sent with every request of this run, which has no message. */
+  #press: object | null = null;
 
   constructor(options: LiveRunOptions) {
     this.#options = options;
@@ -70,6 +72,12 @@ export class LiveRun {
     const about = { eventId: this.eventId, at, from: null, delivery: "sending" as Delivery };
     this.user = { kind: "user", id: this.eventId, runId: null, text, files, ...about };
     this.#http.addMessage({ id: `${this.eventId}.message`, role: "user", content: contentOf(text, files) } as Message);
+    void this.#follow();
+  }
+
+  /** Presses a button of a card and follows its run. */
+  press(press: object): void {
+    this.#press = press;
     void this.#follow();
   }
 
@@ -186,7 +194,8 @@ export class LiveRun {
   async #once(runId: string, resume?: ResumeEntry[]): Promise<void> {
     this.#ended = false;
     try {
-      await this.#http.runAgent(resume ? { runId, resume } : { runId }, this.#subscriber());
+      const press = this.#press ? { forwardedProps: this.#press } : {};
+      await this.#http.runAgent(resume ? { runId, resume } : { runId, ...press }, this.#subscriber());
     } catch (error) {
       if (!this.#ended && !this.#closed) this.#refused(error);
     }

@@ -44,6 +44,8 @@ pub(super) const SOURCES: &[(&str, &str)] = &[
     source!("prompted/lead.rs"),
     source!("prompted/parse.rs"),
     source!("prompted/screen.rs"),
+    source!("reading.rs"),
+    source!("results.rs"),
     source!("retrieval.rs"),
     source!("steering.rs"),
     source!("texts.rs"),
