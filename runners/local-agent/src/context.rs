@@ -10,6 +10,7 @@ use crate::limits::Limits;
 use crate::media::{self, HiddenArtifacts};
 use crate::model::Models;
 use crate::results::Results;
+use crate::retrieval::Earlier;
 use crate::{event, reading, tokens};
 use greenroom_sdk::protocol::{ContentElement, MessageContent};
 use greenroom_sdk::{ModelMessage, Object, Role, RunCtx, RunFailure, Value};
@@ -26,6 +27,9 @@ const READ_TIMES: u64 = 2;
 /// The share of the budget for the results of one round, and for one result if there is no room.
 const RESULTS_SHARE: u64 = 2;
 const RESULT_SHARE: u64 = 32;
+
+/// Earlier messages with which tools are searched.
+const SAID_BEFORE: usize = 2;
 
 pub(crate) struct Context {
     system: ModelMessage,
@@ -72,6 +76,18 @@ impl Context {
             tools_tokens,
             counted: None,
         })
+    }
+
+    /// What the conversation so far has to do with the choice of tools.
+    pub(crate) fn earlier(&self) -> Earlier {
+        let newest_first = || self.exchanges.iter().rev();
+        let offered = newest_first().map(|one| &one.tools).find(|tools| !tools.is_empty());
+        let said = newest_first().take(SAID_BEFORE).filter_map(|one| one.messages.first());
+        let text = |message: &ModelMessage| message.content.as_ref().map(MessageContent::text);
+        Earlier {
+            offered: offered.cloned().unwrap_or_default(),
+            said: said.filter_map(text).collect(),
+        }
     }
 
     /// Adds a message of this run: the model's turns, results, messages that arrived meanwhile.

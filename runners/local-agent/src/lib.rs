@@ -17,6 +17,7 @@ mod media;
 mod model;
 mod prompted;
 mod reading;
+mod record;
 mod results;
 mod retrieval;
 mod steering;

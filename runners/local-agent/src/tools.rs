@@ -7,7 +7,7 @@ use crate::config::Config;
 use crate::history;
 use crate::limits::Limits;
 use crate::reading;
-use crate::retrieval::{self, Offer};
+use crate::retrieval::{self, Earlier, Offer};
 use futures_util::future::join_all;
 use greenroom_sdk::{
     AgentAPIError, ErrorCode, ModelMessage, ModelToolCall, Object, Role, RunCtx, RunFailure,
@@ -31,6 +31,12 @@ pub(crate) struct Toolbox<'a> {
     offer: Offer,
 }
 
+/// The results of one turn's calls, in their order, and the warnings in them by call id.
+pub(crate) struct Executed {
+    pub(crate) messages: Vec<ModelMessage>,
+    pub(crate) warnings: Object,
+}
+
 /// The outcome of a call.
 struct Outcome {
     result: Value,
@@ -39,19 +45,28 @@ struct Outcome {
 }
 
 impl<'a> Toolbox<'a> {
-    pub(crate) async fn open(ctx: &'a RunCtx, config: &Config) -> Result<Self, RunFailure> {
+    pub(crate) async fn open(
+        ctx: &'a RunCtx,
+        config: &Config,
+        earlier: &Earlier,
+    ) -> Result<Self, RunFailure> {
         let apis = &ctx.context.available_apis;
         let own = [
             apis.history_search.then(history::search_tool),
             apis.artifact_read.then(reading::tool),
         ];
         let own = own.into_iter().flatten().collect();
-        Ok(Self { ctx, offer: Offer::new(ctx, config, own).await })
+        Ok(Self { ctx, offer: Offer::new(ctx, config, own, earlier).await })
     }
 
     /// The tools of the next request.
     pub(crate) fn offered(&self) -> &[ToolResource] {
         self.offer.tools()
+    }
+
+    /// The names of the offered tools, if they are a choice.
+    pub(crate) fn chosen(&self) -> Vec<&str> {
+        self.offer.chosen()
     }
 
     /// The granted tool for a name as providers rewrite it: only offered names are
@@ -71,7 +86,7 @@ impl<'a> Toolbox<'a> {
         &mut self,
         calls: &[ModelToolCall],
         limits: &mut Limits,
-    ) -> Result<Vec<ModelMessage>, RunFailure> {
+    ) -> Result<Executed, RunFailure> {
         let (calls, beyond) = calls.split_at(calls.len().min(CALLS_MAX));
         let mut outcomes = Vec::with_capacity(calls.len());
         for batch in self.batches(calls) {
@@ -81,20 +96,22 @@ impl<'a> Toolbox<'a> {
             }
         }
         let failed: Vec<bool> = outcomes.iter().map(|done| done.error.is_some()).collect();
-        let warnings = limits.note_round(calls, &failed)?;
+        let noted = limits.note_round(calls, &failed)?;
         let mut messages = Vec::with_capacity(calls.len() + beyond.len());
-        for ((call, done), warning) in calls.iter().zip(outcomes).zip(warnings) {
-            let content = match warning {
-                Some(warning) => with_warning(&done.content, &warning),
+        let mut warnings = Object::new();
+        for ((call, done), warning) in calls.iter().zip(outcomes).zip(noted) {
+            let content = match &warning {
+                Some(warning) => with_warning(&done.content, warning),
                 None => done.content,
             };
+            warnings.extend(warning.map(|warning| (call.id.clone(), warning.into())));
             self.offer.used(&call.name);
             messages.push(result(&call.id, &call.name, content));
         }
         for call in beyond {
             messages.push(self.reject(call).await?);
         }
-        Ok(messages)
+        Ok(Executed { messages, warnings })
     }
 
     /// The result of a call beyond the limit.
@@ -259,7 +276,7 @@ fn malformed(call: &ModelToolCall) -> Value {
 }
 
 /// The warning is part of the result, because nothing may separate a call from its result.
-fn with_warning(content: &str, warning: &str) -> String {
+pub(crate) fn with_warning(content: &str, warning: &str) -> String {
     match serde_json::from_str(content) {
         Ok(Value::Object(mut object)) => {
             object.insert("warning".to_owned(), warning.into());

@@ -20,6 +20,7 @@ mod long;
 mod loops;
 mod many_tools;
 mod models;
+mod prefix;
 #[path = "../resources/programs.rs"]
 #[expect(dead_code, reason = "shared with the tests of tools, which need more of it")]
 mod programs;

@@ -156,3 +156,28 @@ async fn a_run_waits_for_a_plugin_that_is_slow_to_tell_its_tools() {
     scene.answer("c1", "hello").await;
     assert!(offered(&scene.requests()[0]).contains(&"yard_meet".to_owned()));
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_choice_of_tools_grows_at_its_end_from_turn_to_turn() {
+    let script = r#"
+[[rule]]
+when = { text = "parcel", tool_result = false }
+answer = [{ call = "search_tools", args = { query = "garden", top_k = 1 } }]
+[[rule]]
+answer = "I see."
+"#;
+    let scene = crowded(script).await;
+    for text in ["look at my invoice", "send the parcel", "thanks", "and what is the weather like?"] {
+        scene.answer("c1", text).await;
+    }
+    let requests = scene.requests();
+    assert_eq!(requests.len(), 5);
+    for pair in requests.windows(2) {
+        let (first, second) = (offered(&pair[0]), offered(&pair[1]));
+        assert_eq!(first, second[..first.len()]);
+    }
+    let last = offered(&requests[4]);
+    for word in ["invoice", "parcel", "garden", "weather"] {
+        assert!(last.iter().any(|name| name.contains(word)), "{word}: {last:?}");
+    }
+}

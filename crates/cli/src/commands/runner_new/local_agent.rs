@@ -45,6 +45,7 @@ pub(super) const SOURCES: &[(&str, &str)] = &[
     source!("prompted/parse.rs"),
     source!("prompted/screen.rs"),
     source!("reading.rs"),
+    source!("record.rs"),
     source!("results.rs"),
     source!("retrieval.rs"),
     source!("steering.rs"),
