@@ -17,7 +17,7 @@ use greenroom_protocol::{
     RawEventRef, StaticContextRef, TriggerSource,
 };
 use greenroom_store::reads::conversations::Position;
-use greenroom_store::records::Person;
+use greenroom_store::records::{Person, TOKEN_MARK};
 use greenroom_store::types::{NewDelivery, RunRow};
 use greenroom_surfaces::{Capabilities, Content, OutboundMessage, action};
 use serde::{Deserialize, Serialize};
@@ -90,7 +90,8 @@ impl Identity {
             thread_id: event.thread_id.clone(),
             actor_id: actor.map(|actor| {
                 let parts = [actor.actor_type.as_str(), text(&actor.actor_id)];
-                let own = envelope.actors_of.as_deref();
+                // State of trusted senders is kept by the id alone.
+                let own = envelope.actors_of.as_deref().filter(|of| of.contains(TOKEN_MARK));
                 owner(&parts.into_iter().chain(own).collect::<Vec<_>>())
             }),
             subject_id: subject

@@ -13,7 +13,11 @@ use greenroom_runtime::Runtime;
 use greenroom_tools::{Entry, ToolSettings, Toolbox};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
+
+/// Bytes of the list of methods in a tool's description; a longer one is abridged.
+const METHODS_BYTES_MAX: usize = 1200;
 
 /// Everything that grants choose from.
 #[derive(Debug)]
@@ -147,8 +151,7 @@ pub(crate) fn tool_resource(entry: &Entry, grant: &Grant, tools: &Toolbox) -> To
             metadata.insert("risk".to_owned(), worst.as_str().into());
             metadata.insert("risks".to_owned(), json!(risks));
             metadata.insert("methods".to_owned(), json!(grant.methods));
-            let methods: Vec<&str> = grant.methods.iter().map(String::as_str).collect();
-            format!("{} Methods: {}.", tool.description, methods.join(", "))
+            format!("{} Methods: {}.", tool.description, method_list(&grant.methods))
         }
         false => tool.description.clone(),
     };
@@ -163,6 +166,39 @@ pub(crate) fn tool_resource(entry: &Entry, grant: &Grant, tools: &Toolbox) -> To
     }
 }
 
+/// The methods in the description of the project CLI: all of them, or of a long list some of every module.
+fn method_list(methods: &BTreeSet<String>) -> String {
+    let all = methods.iter().map(String::as_str).collect::<Vec<_>>().join(", ");
+    if all.len() <= METHODS_BYTES_MAX {
+        return all;
+    }
+    let mut modules: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+    for (module, method) in methods.iter().filter_map(|name| name.split_once('.')) {
+        modules.entry(module).or_default().push(method);
+    }
+    let room = METHODS_BYTES_MAX / modules.len().max(1);
+    let mut parts = Vec::new();
+    for (module, names) in modules {
+        let mut shown = String::new();
+        let mut count = 0;
+        for name in &names {
+            let more = format!("{}{module}.{name}", if count == 0 { "" } else { ", " });
+            if count > 0 && shown.len() + more.len() > room {
+                break;
+            }
+            shown.push_str(&more);
+            count += 1;
+        }
+        let left_out = names.len() - count;
+        parts.push(match left_out {
+            0 => shown,
+            _ => format!("{shown} and {left_out} more of {module}"),
+        });
+    }
+    let list: String = parts.join(", ").chars().take(2 * METHODS_BYTES_MAX).collect();
+    format!("{list}; a wrong name is answered with similar ones")
+}
+
 /// The hash of the static tool block, so that an unchanged one keeps a provider's prompt cache.
 pub(crate) fn tool_block(resources: &AgentResources) -> StaticContextRef {
     let block: Vec<Value> = resources
@@ -175,5 +211,23 @@ pub(crate) fn tool_block(resources: &AgentResources) -> StaticContextRef {
         kind: "tools".to_owned(),
         hash: format!("sha256:{}", crate::ids::hex(&hash)),
         ..StaticContextRef::default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_list_of_many_methods_stays_small_and_names_every_module() {
+        let few = BTreeSet::from(["memory.read".to_owned(), "memory.update".to_owned()]);
+        assert_eq!(method_list(&few), "memory.read, memory.update");
+        let many = (0..300).map(|n| format!("module{}.method_{n:03}", n % 6)).collect();
+        let list = method_list(&many);
+        assert!(list.len() < 1600, "{}: {list}", list.len());
+        for module in 0..6 {
+            assert!(list.contains(&format!("module{module}.method_00{module}")), "{list}");
+            assert!(list.contains(&format!(" more of module{module}")), "{list}");
+        }
     }
 }

@@ -126,17 +126,14 @@ async fn best(
     count: usize,
     said: &[String],
 ) -> Vec<String> {
-    let wanted: Vec<String> = match query(ctx, said) {
-        Some(query) => {
-            let top_k = u32::try_from(count).unwrap_or(u32::MAX);
-            let result = ctx.tools().search_with(ToolSearchParams { query, top_k }).await;
-            match result {
-                Ok(tools) => tools.into_iter().map(|tool| tool.tool_name).collect(),
-                Err(_) => granted.iter().map(|tool| tool.tool_name.clone()).collect(),
-            }
+    let mut wanted: Vec<String> = Vec::new();
+    for query in queries(ctx, said) {
+        let top_k = u32::try_from(count).unwrap_or(u32::MAX);
+        match ctx.tools().search_with(ToolSearchParams { query, top_k }).await {
+            Ok(tools) => wanted.extend(tools.into_iter().map(|tool| tool.tool_name)),
+            Err(_) => wanted.extend(granted.iter().map(|tool| tool.tool_name.clone())),
         }
-        None => Vec::new(),
-    };
+    }
     let kept = ALWAYS_OFFERED.iter().map(|name| (*name).to_owned());
     let kept = kept.filter(|name| granted.iter().any(|tool| tool.tool_name == *name));
     let mut names: Vec<String> = Vec::new();
@@ -148,17 +145,20 @@ async fn best(
     names
 }
 
-/// The search query: the event's text and what was said before it, else its type and data.
-fn query(ctx: &RunCtx, said: &[String]) -> Option<String> {
+/// The search queries: the event's text, else its type and data; then the text with what was said before it, for an
+/// event that means little by itself.
+fn queries(ctx: &RunCtx, said: &[String]) -> Vec<String> {
     let text = ctx.text().trim();
-    if !text.is_empty() {
-        let texts = std::iter::once(text).chain(said.iter().map(|text| text.trim()));
-        let texts = texts.collect::<Vec<_>>().join("\n");
-        return Some(texts.chars().take(QUERY_CHARS_MAX).collect());
-    }
     let texts = ctx.event.data.values().filter_map(Value::as_str);
-    let words: Vec<&str> = std::iter::once(ctx.event.event_type.as_str()).chain(texts).collect();
-    Some(words.join(" ")).filter(|query| !query.trim().is_empty())
+    let words: Vec<&str> = match text.is_empty() {
+        true => std::iter::once(ctx.event.event_type.as_str()).chain(texts).collect(),
+        false => vec![text],
+    };
+    let alone = words.join(" ");
+    let said = said.iter().map(|text| text.trim()).collect::<Vec<_>>().join("\n");
+    let together = if said.is_empty() { String::new() } else { format!("{alone}\n{said}") };
+    let queries = [alone, together].into_iter().filter(|query| !query.trim().is_empty());
+    queries.map(|query| query.chars().take(QUERY_CHARS_MAX).collect()).collect()
 }
 
 fn search_params(args: &Object) -> Result<ToolSearchParams, AgentAPIError> {

@@ -224,22 +224,24 @@ async fn call_host(ctx: &RunCtx, call: &ModelToolCall, parameters: Object) -> Ou
 
 /// The result message of a call, of this run or an earlier one.
 pub(crate) fn result(id: &str, name: &str, content: String) -> ModelMessage {
+    let (content, failed) = with_hint(content);
     ModelMessage {
         tool_call_id: Some(id.to_owned()),
         name: Some(name.to_owned()),
-        ..ModelMessage::text(Role::Tool, with_hint(content))
+        is_error: failed.then_some(true),
+        ..ModelMessage::text(Role::Tool, content)
     }
 }
 
-/// A tool's error, with a hint unless the tool gave one.
-fn with_hint(content: String) -> String {
-    let Ok(mut value) = serde_json::from_str::<Value>(&content) else { return content };
+/// A tool's error, with a hint unless the tool gave one; and whether it is an error.
+fn with_hint(content: String) -> (String, bool) {
+    let Ok(mut value) = serde_json::from_str::<Value>(&content) else { return (content, false) };
     let failed = value.get("status") == Some(&"failure".into());
     let Some(Value::Object(error)) = value.get_mut("error").filter(|_| failed) else {
-        return content;
+        return (content, false);
     };
     let hint = match error.get("code").and_then(Value::as_str) {
-        _ if error.contains_key("hint") => return content,
+        _ if error.contains_key("hint") => return (content, true),
         Some("INVALID_ARGUMENT" | "INVALID_ACTION_INPUT") => {
             "correct the arguments so that they fit the schema, and call again"
         }
@@ -248,7 +250,7 @@ fn with_hint(content: String) -> String {
         _ => "try something else, or tell the user",
     };
     error.insert("hint".to_owned(), hint.into());
-    value.to_string()
+    (value.to_string(), true)
 }
 
 /// An API error with a hint.
@@ -335,13 +337,13 @@ mod tests {
     #[test]
     fn a_failure_has_a_hint_unless_the_tool_gave_one() {
         let hinted = with_hint(r#"{"status":"failure","error":{"code":"TIMEOUT"}}"#.to_owned());
-        assert!(hinted.contains("it took too long"), "{hinted}");
-        for same in [
-            r#"{"status":"failure","error":{"code":"TIMEOUT","hint":"wait"}}"#,
-            r#"{"error": {"code": 7}}"#,
-            "no JSON",
+        assert!(hinted.0.contains("it took too long") && hinted.1, "{hinted:?}");
+        for (same, failed) in [
+            (r#"{"status":"failure","error":{"code":"TIMEOUT","hint":"wait"}}"#, true),
+            (r#"{"error": {"code": 7}}"#, false),
+            ("no JSON", false),
         ] {
-            assert_eq!(with_hint(same.to_owned()), same);
+            assert_eq!(with_hint(same.to_owned()), (same.to_owned(), failed));
         }
     }
 

@@ -201,7 +201,11 @@ fn result(turn: &Turn<'_>) -> Result<Value, ModelError> {
         true => Value::Array(content(turn)?),
         false => turn.text().into(),
     };
-    Ok(json!({"type": "tool_result", "tool_use_id": call_id(id), "content": content}))
+    let mut result = json!({"type": "tool_result", "tool_use_id": call_id(id), "content": content});
+    if turn.is_error {
+        result["is_error"] = true.into();
+    }
+    Ok(result)
 }
 
 fn media_block(media: &Media<'_>) -> Result<Value, ModelError> {
