@@ -3,9 +3,11 @@
 //! Invariant: a committed event is followed up even if its sender disconnects.
 
 mod bound;
+mod people;
 mod placed;
 
 pub(crate) use bound::surface;
+pub use people::ActorIds;
 
 use crate::artifacts::{Ingested, Kept, uploads_of};
 use crate::context::{Envelope, clean_adapter, workspace_of};
@@ -21,7 +23,6 @@ use greenroom_protocol::{ActorContext, AdapterContext, EventAnswer, NewEvent, Tr
 use greenroom_store::commands::{AcceptEvent, Accepted, NewRun};
 use greenroom_store::reads::conversations::{Names, Own};
 use greenroom_store::reads::events::EventKey;
-use greenroom_store::records::TOKEN_MARK;
 use greenroom_store::types::{NewItem, RunRow};
 use greenroom_store::{StoreError, reads};
 use serde_json::json;
@@ -35,45 +36,6 @@ const PLACINGS_MAX: usize = 3;
 
 /// The source of the events that the host itself adds to the log.
 const HOST_SOURCE: &str = "host";
-
-/// The people whom a sender's actor ids name (decision 028).
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub enum ActorIds {
-    /// Those of the event's source: a trusted sender.
-    #[default]
-    OfSource,
-    /// Those of this token, each source by itself.
-    OfToken(Arc<str>),
-    /// Those of this namespace, whatever the source of the event is: the token of one actor.
-    Of(Arc<str>),
-}
-
-impl ActorIds {
-    /// The namespace of ids from a source; none if it is the source.
-    fn namespace(&self, source: &str) -> Option<String> {
-        match self {
-            ActorIds::OfSource => None,
-            ActorIds::OfToken(token) => Some(format!("{source}{TOKEN_MARK}{token}")),
-            ActorIds::Of(namespace) => Some(namespace.to_string()),
-        }
-    }
-
-    /// Whether it names people of this namespace.
-    pub(crate) fn includes(&self, namespace: &str) -> bool {
-        match self {
-            ActorIds::OfSource => true,
-            ActorIds::OfToken(token) => {
-                namespace.split_once(TOKEN_MARK).is_some_and(|(_, of)| *of == **token)
-            }
-            ActorIds::Of(own) => **own == *namespace,
-        }
-    }
-
-    /// The namespace of ids from a source.
-    pub fn of(&self, source: &str) -> String {
-        self.namespace(source).unwrap_or_else(|| source.to_owned())
-    }
-}
 
 /// A limited sender's conversations (decision 020).
 #[derive(Debug, Clone)]

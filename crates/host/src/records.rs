@@ -119,8 +119,7 @@ impl Host {
         id: String,
     ) -> Result<Object, AgentAPIError> {
         let person = caller.person.clone();
-        let read =
-            self.store().read(move |tx| reads::records::visible(tx, &person, &module, &id));
+        let read = self.store().read(move |tx| reads::records::visible(tx, &person, &module, &id));
         let row = read.await.map_err(|error| failed(&error))?;
         let (record, links): (Option<RecordView>, Vec<RecordLink>) = match row {
             Some((record, links)) => (Some(view(record)), links),

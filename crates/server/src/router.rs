@@ -7,8 +7,8 @@ use crate::request_policy::RequestPolicy;
 use crate::response::Problem;
 use crate::session::Sessions;
 use crate::{
-    access, agents, agui, approvals, artifacts, audit, connect, deliveries, events, facts, guard, openapi,
-    overview, resources, runs, session, system, tool_runtime, ui,
+    access, agents, agui, approvals, artifacts, audit, connect, deliveries, events, facts, guard,
+    openapi, overview, resources, runs, session, system, tool_runtime, ui,
 };
 use arc_swap::ArcSwap;
 use axum::Router;

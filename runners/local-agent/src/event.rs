@@ -46,10 +46,7 @@ pub(crate) fn message(ctx: &RunCtx, config: &Config) -> ModelMessage {
 pub(crate) fn malformed_call() -> ModelMessage {
     let report = json!({"message": "your last answer was malformed and not received: a tool call that is not \
         valid JSON, or of a tool that is not offered. Write it again."});
-    ModelMessage::text(
-        Role::User,
-        format!("<event type=\"model.malformed_call\">{report}</event>"),
-    )
+    ModelMessage::text(Role::User, format!("<event type=\"model.malformed_call\">{report}</event>"))
 }
 
 /// A message that arrived during the run.

@@ -110,8 +110,10 @@ impl Limits {
             self.recent.pop_front();
         }
         match failures == failed.len() {
-            true => (self.calls_failed, self.rounds_failed) =
-                (self.calls_failed + failures, self.rounds_failed + 1),
+            true => {
+                (self.calls_failed, self.rounds_failed) =
+                    (self.calls_failed + failures, self.rounds_failed + 1)
+            }
             false => (self.calls_failed, self.rounds_failed) = (0, 0),
         }
         let mut noted: HashMap<String, Option<String>> = HashMap::new();

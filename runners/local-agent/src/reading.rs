@@ -80,12 +80,7 @@ async fn part(ctx: &RunCtx, id: &str, offset: u64, length: u64) -> Result<Value,
         "next_offset": next, "text": text}))
 }
 
-async fn search(
-    ctx: &RunCtx,
-    id: &str,
-    offset: u64,
-    words: &str,
-) -> Result<Value, AgentAPIError> {
+async fn search(ctx: &RunCtx, id: &str, offset: u64, words: &str) -> Result<Value, AgentAPIError> {
     let needle = words.to_ascii_lowercase();
     let (mut hits, mut at, until) = (Vec::new(), offset, offset.saturating_add(SEARCHED_MAX));
     let (size, is_over) = loop {
@@ -112,8 +107,13 @@ async fn search(
 
 /// Where a text contains another, in ASCII without regard to case.
 fn places<'b>(bytes: &'b [u8], needle: &'b [u8]) -> impl Iterator<Item = usize> + 'b {
-    let is_here = |window: &[u8]| window.iter().map(u8::to_ascii_lowercase).eq(needle.iter().copied());
-    bytes.windows(needle.len()).enumerate().filter(move |(_, window)| is_here(window)).map(|(at, _)| at)
+    let is_here =
+        |window: &[u8]| window.iter().map(u8::to_ascii_lowercase).eq(needle.iter().copied());
+    bytes
+        .windows(needle.len())
+        .enumerate()
+        .filter(move |(_, window)| is_here(window))
+        .map(|(at, _)| at)
 }
 
 /// The text around a hit, on one line.

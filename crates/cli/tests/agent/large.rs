@@ -7,7 +7,8 @@ use serde_json::{Value, json};
 
 /// A text of 160,000 bytes, as the tool `yard.book` returns it.
 fn book() -> String {
-    let lines: String = (0..4000).map(|n| format!("line {n:05} of the book, {:>16}; ", n * n)).collect();
+    let lines: String =
+        (0..4000).map(|n| format!("line {n:05} of the book, {:>16}; ", n * n)).collect();
     json!({"text": lines}).to_string()
 }
 

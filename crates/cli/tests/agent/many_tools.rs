@@ -167,7 +167,8 @@ answer = [{ call = "search_tools", args = { query = "garden", top_k = 1 } }]
 answer = "I see."
 "#;
     let scene = crowded(script).await;
-    for text in ["look at my invoice", "send the parcel", "thanks", "and what is the weather like?"] {
+    for text in ["look at my invoice", "send the parcel", "thanks", "and what is the weather like?"]
+    {
         scene.answer("c1", text).await;
     }
     let requests = scene.requests();

@@ -62,9 +62,13 @@ async fn a_pressed_button_calls_its_method_with_approval_and_repeats_no_message(
     let again = Reader::open(&stage, request("assistant", &pressed)).await.rest().await;
     assert_eq!(find(&again, "RUN_FINISHED")["outcome"]["type"], "success", "{again:#?}");
     let log = stage.api.json(Request::get("/v1/events?conversation_id=t1")).await.unwrap().1;
-    let types: Vec<&str> =
-        log["items"].as_array().unwrap().iter().filter(|event| event["source"] == "agui")
-            .map(|event| event["event_type"].as_str().unwrap()).collect();
+    let types: Vec<&str> = log["items"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter(|event| event["source"] == "agui")
+        .map(|event| event["event_type"].as_str().unwrap())
+        .collect();
     assert_eq!(types.len(), 2, "{log}");
     assert!(types.contains(&"card.action") && types.contains(&"message.received"), "{types:?}");
 }
@@ -99,7 +103,8 @@ async fn an_answered_message_is_not_answered_again() {
 #[tokio::test]
 async fn cards_have_the_catalogue_that_the_client_knows() {
     let stage = Stage::open("").await;
-    let declared = |ids: Value| json!({"a2uiClientCapabilities": {"v0.9": {"supportedCatalogIds": ids}}});
+    let declared =
+        |ids: Value| json!({"a2uiClientCapabilities": {"v0.9": {"supportedCatalogIds": ids}}});
     let cases = [
         ("r1", Some("1.0"), json!({}), SPECIFIED),
         ("r2", None, json!({}), OLDER),
@@ -115,7 +120,8 @@ async fn cards_have_the_catalogue_that_the_client_knows() {
         sent["forwardedProps"] = props;
         let events = talk(&stage, "assistant", &sent).await;
         let surface = |event: &Value, at: &str| {
-            event.pointer(at).unwrap_or_else(|| panic!("{event}"))["createSurface"]["catalogId"].clone()
+            event.pointer(at).unwrap_or_else(|| panic!("{event}"))["createSurface"]["catalogId"]
+                .clone()
         };
         let card = find(&events, "ACTIVITY_SNAPSHOT");
         assert_eq!(surface(card, "/content/a2ui_operations/0"), expected, "{run}");

@@ -160,16 +160,17 @@ async fn a_token_names_people_of_its_own(stage: Stage) {
     assert_eq!(tea(&stage, &admin, &says("ann", READ)).await.as_deref(), Some("green"));
     assert_eq!(tea(&stage, BRIDGE, &says("ann", READ)).await.as_deref(), Some("green"));
     // The same through AG-UI.
-    let agui = async |token: &str| {
-        let input = json!({"threadId": token, "runId": token, "state": {}, "tools": [], "context": [],
+    let agui = async |token: &str, id: &str| {
+        let input = json!({"threadId": id, "runId": id, "state": {}, "tools": [], "context": [],
             "messages": [{"id": "m1", "role": "user", "content": READ}],
             "forwardedProps": {"actor": {"actor_id": "ann"}}});
         let request = Request::post("/v1/agui/assistant", input.to_string());
         stage.ask_as(Some(token), request).await.body.to_string()
     };
     command(&stage, BRIDGE, &from("agui", says("ann", &set("oolong")))).await;
-    assert!(agui(BRIDGE).await.contains("oolong"));
-    let other = agui(SENDER).await;
+    let own = agui(BRIDGE, "bridge").await;
+    assert!(own.contains("oolong"), "{own}");
+    let other = agui(SENDER, "sender").await;
     assert!(other.contains("missing") && !other.contains("oolong"), "{other}");
 }
 
@@ -226,7 +227,10 @@ async fn a_token_of_one_actor_is_that_person_and_expires(stage: Stage) {
     // It mints no others, an altered one is none, and it expires.
     mint(&stage, token, json!({"actor_id": "ann"})).await.refused(403, "unauthorized");
     let altered = token.replace(|c| c == '0', "1");
-    stage.ask_as(Some(&altered), Request::get("/v1/conversations")).await.refused(401, "unauthorized");
+    stage
+        .ask_as(Some(&altered), Request::get("/v1/conversations"))
+        .await
+        .refused(401, "unauthorized");
     let short = mint(&stage, SENDER, json!({"actor_id": "ann", "expires_in_s": 1})).await;
     let short = short.body["token"].as_str().unwrap().to_owned();
     let expired = async || {
@@ -238,7 +242,7 @@ async fn a_token_of_one_actor_is_that_person_and_expires(stage: Stage) {
 
 #[tokio::test]
 async fn a_token_is_minted_by_one_that_may_name_the_actor() {
-    let stage = Stage::with(TOKENS).await;
+    let mut stage = Stage::with(TOKENS).await;
     let ann = json!({"actor_id": "ann"});
     assert_eq!(mint(&stage, ANN, ann.clone()).await.status, 201);
     assert_eq!(mint(&stage, BRIDGE, ann.clone()).await.status, 201);
@@ -267,12 +271,14 @@ async fn a_token_is_minted_by_one_that_may_name_the_actor() {
     stage.ask_as(Some(token), request).await.refused(404, "not_found");
     // It survives a restart of the host and not a change of the token that minted it.
     let token = token.to_owned();
-    let stage = stage.restart().await;
+    stage.host.kill();
+    let mut stage = stage.restart().await;
     let list = async |stage: &Stage| {
         stage.ask_as(Some(&token), Request::get("/v1/conversations")).await.status
     };
     assert_eq!(list(&stage).await, 200);
     std::fs::write(stage.host.folder().join("limited"), "another-token-0123456789abcdef").unwrap();
+    stage.host.kill();
     let stage = stage.restart().await;
     assert_eq!(list(&stage).await, 401);
 }

@@ -13,8 +13,8 @@ use axum::extract::{Request, State};
 use axum::http::StatusCode;
 use axum::http::header::CACHE_CONTROL;
 use axum::response::IntoResponse;
-use greenroom_host::{ActorClaims, ActorIds};
 use greenroom_host::ids::{now_ms, rfc3339};
+use greenroom_host::{ActorClaims, ActorIds};
 use greenroom_store::reads::conversations::{Names, Own};
 use serde::Deserialize;
 use serde_json::json;
@@ -71,7 +71,8 @@ fn claims(app: &App, caller: &Caller, body: MintBody) -> Result<ActorClaims, Pro
     let source = source.unwrap_or_else(|| SOURCE.to_owned());
     let is_id = |text: &str| !text.is_empty() && !text.contains(char::is_control);
     if !is_id(&actor) || !is_id(&source) || source.contains('/') {
-        let message = "`actor_id` and `source` are not empty and have one line; `source` has no `/`";
+        let message =
+            "`actor_id` and `source` are not empty and have one line; `source` has no `/`";
         return Err(Problem::invalid(message));
     }
     if name(&caller.name, &source, &actor).len() > NAME_BYTES_MAX {

@@ -73,12 +73,7 @@ fn part(segment: &Value, base: &BasePath) -> Option<Value> {
     Some(json!({"type": kind, "source": source}))
 }
 
-fn tool(
-    item: &Value,
-    text: &str,
-    catalogue: &str,
-    used: &mut HashSet<String>,
-) -> Vec<Value> {
+fn tool(item: &Value, text: &str, catalogue: &str, used: &mut HashSet<String>) -> Vec<Value> {
     let item_id = item["item_id"].as_str().unwrap_or_default();
     let metadata = card::metadata(item["metadata"].clone(), catalogue);
     let output = &metadata["tool_agent_output"];

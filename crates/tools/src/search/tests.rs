@@ -242,13 +242,18 @@ fn the_last_digits_of_a_vector_do_not_change_the_order() {
 
 /// Tools that only their parameters tell apart, and queries for the first ones.
 fn opaque() -> (Vec<Tool>, Vec<(String, String)>) {
-    let things = ["invoice", "shipment", "passport", "battery", "recipe", "tenant", "vaccine", "glacier"];
-    let traits = ["overdue", "refrigerated", "diplomatic", "recycled", "vegan", "commercial", "seasonal"];
+    let things =
+        ["invoice", "shipment", "passport", "battery", "recipe", "tenant", "vaccine", "glacier"];
+    let traits =
+        ["overdue", "refrigerated", "diplomatic", "recycled", "vegan", "commercial", "seasonal"];
     let (mut tools, mut queries) = (Vec::new(), Vec::new());
-    for (n, (thing, quality)) in
-        things.iter().flat_map(|thing| traits.iter().map(move |quality| (*thing, *quality))).enumerate()
+    for (n, (thing, quality)) in things
+        .iter()
+        .flat_map(|thing| traits.iter().map(move |quality| (*thing, *quality)))
+        .enumerate()
     {
-        let mut tool = tool(&format!("svc.operation_{n:03}"), "Executes an operation of the service", &[]);
+        let mut tool =
+            tool(&format!("svc.operation_{n:03}"), "Executes an operation of the service", &[]);
         tool.input_schema = json!({"type": "object", "properties": {
             "arg1": {"type": "string", "description": format!("Identifier of the {quality} {thing}")},
             "arg2": {"type": "integer", "description": "Maximum number of entries in the response"}}});

@@ -91,7 +91,8 @@ struct Rebuilt<'i> {
 impl<'i> Rebuilt<'i> {
     fn new(items: &'i [TranscriptItem]) -> Self {
         let object = |key: &str| recorded(items, key).and_then(|value| value.as_object().cloned());
-        let rounds = recorded(items, "rounds").and_then(|rounds| serde_json::from_value(rounds).ok());
+        let rounds =
+            recorded(items, "rounds").and_then(|rounds| serde_json::from_value(rounds).ok());
         let rounds: Vec<Vec<String>> = rounds.unwrap_or_default();
         let mut round_of = HashMap::new();
         for (index, round) in rounds.iter().enumerate() {

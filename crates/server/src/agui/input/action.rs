@@ -41,9 +41,11 @@ pub(super) fn pressed(forwarded_props: &Value) -> Result<Option<Value>, Problem>
 pub(super) fn catalogue(forwarded_props: &Value, is_legacy: bool) -> &'static str {
     let declared = &forwarded_props["a2uiClientCapabilities"];
     let lists = [&declared["v0.9"]["supportedCatalogIds"], &declared["supportedCatalogIds"]];
-    let mut known = lists.into_iter().filter_map(Value::as_array).flatten().filter_map(|id| {
-        BASIC_CATALOGUES.into_iter().find(|known| id.as_str() == Some(known))
-    });
+    let mut known = lists
+        .into_iter()
+        .filter_map(Value::as_array)
+        .flatten()
+        .filter_map(|id| BASIC_CATALOGUES.into_iter().find(|known| id.as_str() == Some(known)));
     known.next().unwrap_or(if is_legacy { OLDER_CATALOGUE_ID } else { CATALOGUE_ID })
 }
 
@@ -57,7 +59,11 @@ mod tests {
             "context": {"event_id": "rec_1"}, "timestamp": "2026-04-21T10:00:00Z"});
         let expected = json!({"action": "calendar.delete", "context": {"event_id": "rec_1"},
             "surface_id": "s1", "component_id": "b1"});
-        for sent in [json!({"userAction": action}), json!({"version": "v0.9", "action": action}), action.clone()] {
+        for sent in [
+            json!({"userAction": action}),
+            json!({"version": "v0.9", "action": action}),
+            action.clone(),
+        ] {
             let props = json!({"a2uiAction": sent});
             assert_eq!(pressed(&props).unwrap(), Some(expected.clone()), "{props}");
         }
@@ -70,11 +76,13 @@ mod tests {
 
     #[test]
     fn the_catalogue_is_the_one_that_the_client_declares() {
-        let declares = |ids: Value| json!({"a2uiClientCapabilities": {"v0.9": {"supportedCatalogIds": ids}}});
+        let declares =
+            |ids: Value| json!({"a2uiClientCapabilities": {"v0.9": {"supportedCatalogIds": ids}}});
         assert_eq!(catalogue(&declares(json!(["x", CATALOGUE_ID])), true), CATALOGUE_ID);
         assert_eq!(catalogue(&declares(json!([OLDER_CATALOGUE_ID])), false), OLDER_CATALOGUE_ID);
         assert_eq!(catalogue(&declares(json!(["x"])), false), CATALOGUE_ID);
-        let older = json!({"a2uiClientCapabilities": {"supportedCatalogIds": [OLDER_CATALOGUE_ID]}});
+        let older =
+            json!({"a2uiClientCapabilities": {"supportedCatalogIds": [OLDER_CATALOGUE_ID]}});
         assert_eq!(catalogue(&older, false), OLDER_CATALOGUE_ID);
         assert_eq!(catalogue(&json!({}), true), OLDER_CATALOGUE_ID);
         assert_eq!(catalogue(&Value::Null, false), CATALOGUE_ID);
