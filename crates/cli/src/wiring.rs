@@ -132,6 +132,8 @@ fn built_in(name: &str, config: &Config) -> Option<Agent> {
     if is_assistant {
         agent.grant.models = models(config).into_iter().map(|model| model.name).collect();
         agent.grant.modules = ASSISTANT_MODULES.map(str::to_owned).to_vec();
+        let modules = ASSISTANT_MODULES.iter().filter_map(|name| name.split('.').next());
+        agent.grant.skills = modules.map(str::to_owned).collect();
     } else {
         agent.events.clear();
     }

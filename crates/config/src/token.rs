@@ -36,12 +36,12 @@ pub struct Conversations {
 /// The actors a sender acts for, and so whose conversations it reads.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum Actors {
-    /// Any actor, in conversations that it started.
+    /// Actors of its own, in conversations that it started: equal ids of other senders are other people.
     #[default]
     Own,
-    /// This actor only, in conversations that it started.
+    /// This one of its own actors only, in conversations that it started.
     One(String),
-    /// Any actor in any conversation.
+    /// Any actor of any source, in any conversation.
     Any,
 }
 

@@ -17,6 +17,7 @@ use greenroom_protocol::{
     RawEventRef, StaticContextRef, TriggerSource,
 };
 use greenroom_store::reads::conversations::Position;
+use greenroom_store::records::{Person, TOKEN_MARK};
 use greenroom_store::types::{NewDelivery, RunRow};
 use greenroom_surfaces::{Capabilities, Content, OutboundMessage, action};
 use serde::{Deserialize, Serialize};
@@ -31,6 +32,9 @@ pub struct Envelope {
     /// The limited token that sent it: its run reaches no other conversation.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limited_to: Option<String>,
+    /// The namespace of its actor's id, where that is not `source`: its sender has actors of its own (decision 028).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub actors_of: Option<String>,
     /// The artifact with the event's `data`, if that was too large to store inline.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub raw_ref: Option<RawEventRef>,
@@ -68,6 +72,8 @@ pub struct Identity {
     /// What the surface supports; none if it is not configured.
     pub capabilities: Option<Capabilities>,
     pub actor: Option<ActorContext>,
+    /// The namespace of the actor's id.
+    pub actors_of: String,
     /// The number of the run's event in its conversation.
     pub conversation_seq: Option<i64>,
     pub attempt: i64,
@@ -88,16 +94,31 @@ impl Identity {
             runner_id: run.runner_id.clone(),
             conversation_id: run.conversation_id.clone(),
             thread_id: event.thread_id.clone(),
-            actor_id: actor.map(|actor| owner(&[&actor.actor_type, text(&actor.actor_id)])),
+            actor_id: actor.map(|actor| {
+                let parts = [actor.actor_type.as_str(), text(&actor.actor_id)];
+                // State of trusted senders is kept by the id alone.
+                let own = envelope.actors_of.as_deref().filter(|of| of.contains(TOKEN_MARK));
+                owner(&parts.into_iter().chain(own).collect::<Vec<_>>())
+            }),
             subject_id: subject
                 .map(|subject| owner(&[&subject.subject_type, text(&subject.subject_id)])),
             surface: run.surface.clone(),
             capabilities: None,
             actor: event.actor.clone(),
+            actors_of: envelope.actors_of.clone().unwrap_or_else(|| event.source.clone()),
             conversation_seq: run.conversation_seq,
             attempt: run.attempt,
             traceparent: envelope.traceparent.clone(),
         }
+    }
+
+    /// The person that the run acts for; none without an actor id.
+    pub fn person(&self) -> Option<Person> {
+        Some(Person {
+            workspace_id: self.workspace_id.clone(),
+            source: self.actors_of.clone(),
+            actor: self.actor.as_ref()?.actor_id.clone()?,
+        })
     }
 
     /// The owner of the state of a scope; none if the event has no such party.

@@ -5,6 +5,7 @@
 
 use crate::live::LiveRun;
 use crate::redaction::RUN_TOKEN;
+use greenroom_store::records::Person;
 use sha2::{Digest, Sha256};
 use std::collections::{BTreeSet, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
@@ -16,9 +17,8 @@ pub(crate) const LIFETIME: Duration = Duration::from_secs(600);
 /// What a credential grants.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Credential {
-    pub(crate) workspace_id: String,
-    /// The actor whose records it grants.
-    pub(crate) actor: String,
+    /// Whose records it grants.
+    pub(crate) person: Person,
     pub(crate) run_id: String,
     pub(crate) attempt: i64,
     pub(crate) tool_call_id: String,

@@ -8,7 +8,8 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use hmac::{Hmac, Mac};
 use sha2::Sha256;
 
-const TAG_BYTES: usize = 16;
+/// At the beginning of a cursor, before its position.
+pub(crate) const TAG_BYTES: usize = 16;
 
 #[derive(Clone)]
 pub struct Cursors {

@@ -3,9 +3,11 @@
 //! Invariant: a committed event is followed up even if its sender disconnects.
 
 mod bound;
+mod people;
 mod placed;
 
 pub(crate) use bound::surface;
+pub use people::ActorIds;
 
 use crate::artifacts::{Ingested, Kept, uploads_of};
 use crate::context::{Envelope, clean_adapter, workspace_of};
@@ -55,6 +57,8 @@ pub struct Sender {
     pub name: Option<Arc<str>>,
     /// The only actor it may send for; none means any.
     pub actor: Option<Arc<str>>,
+    /// The people whom its actor ids name.
+    pub actors: ActorIds,
     /// The agents it may send to; none means all.
     pub agents: Option<Arc<[String]>>,
     /// The conversations it is limited to; none means that it may join any.
@@ -234,9 +238,11 @@ impl Shared {
         let adapter = sender.adapter.clone().map(|adapter| clean_adapter(adapter, &self.redactor));
         let limited_to = sender.limit.as_ref().map(|limit| limit.own.begun_by.clone());
         let limited_to = limited_to.or_else(|| sender.continues.clone());
+        let actors_of = sender.actors.namespace(&event.source);
         let envelope = Arc::new(Envelope {
             trigger: sender.entrance,
             limited_to,
+            actors_of,
             raw_ref,
             adapter,
             traceparent: sender.traceparent.clone(),

@@ -16,7 +16,7 @@ pub(crate) fn fresh(prefix: &str) -> String {
 }
 
 /// Unix milliseconds.
-pub(crate) fn now_ms() -> i64 {
+pub fn now_ms() -> i64 {
     unix_ms(SystemTime::now())
 }
 

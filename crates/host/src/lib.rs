@@ -4,6 +4,7 @@
 //! what they decide is stored before anything outside the host sees it.
 
 mod actions;
+mod actor_tokens;
 mod approvals;
 pub mod artifacts;
 pub mod binding;
@@ -40,9 +41,10 @@ pub mod telemetry;
 mod tool_vectors;
 mod ungranted;
 
+pub use actor_tokens::ActorClaims;
 pub use approvals::{ApprovalAnswer, ApprovalQuery};
 pub use budget::{Budget, Micro};
-pub use gateway::{Refusal, Sender, SenderLimit};
+pub use gateway::{ActorIds, Refusal, Sender, SenderLimit};
 pub use host::{Host, HostError, HostOptions};
 pub use interactions::{InteractionStatus, InteractionView};
 pub use query::{Audience, HistoryQuery, Page, ResultPage, StateQuery, Window, mime};

@@ -9,7 +9,7 @@ use greenroom_protocol::records::{RecordLink, RecordOp, RecordView};
 use greenroom_protocol::{AgentAPIError, ErrorCode, Object};
 use greenroom_store::commands::{RecordChange, RecordWritten, WriteRecord};
 use greenroom_store::reads::records::RecordSpan;
-use greenroom_store::records::Record;
+use greenroom_store::records::{Person, Record};
 use greenroom_store::{StoreError, reads};
 use serde_json::{Value, json};
 use std::borrow::Cow;
@@ -29,8 +29,8 @@ const PAGE_MAX: u32 = 1_000;
 /// The caller.
 #[derive(Debug, Clone)]
 pub struct RecordCaller {
-    pub workspace_id: String,
-    pub actor: String,
+    /// Whose records are reached.
+    pub person: Person,
     /// The methods that were called; none for an operator, who may do everything.
     pub methods: Option<BTreeSet<String>>,
 }
@@ -40,8 +40,7 @@ impl Host {
     pub fn record_caller(&self, credential: &str) -> Option<RecordCaller> {
         let credential = self.shared.credentials.find(credential)?;
         Some(RecordCaller {
-            workspace_id: credential.workspace_id.clone(),
-            actor: credential.actor.clone(),
+            person: credential.person.clone(),
             methods: Some(credential.methods.clone()),
         })
     }
@@ -87,27 +86,27 @@ impl Host {
         let RecordOp::List { module, from, to, limit, cursor } = op else {
             return Ok(Object::new());
         };
-        let domain = ["records", &caller.workspace_id, &module, &caller.actor];
+        let Person { workspace_id, source, actor } = &caller.person;
+        let domain = ["records", workspace_id, &module, source, actor];
         let after = self.position(&domain, cursor.as_deref()).map_err(|_| {
             AgentAPIError::new(ErrorCode::InvalidArgument, "the cursor does not belong here")
         })?;
         let limit = limit.unwrap_or(PAGE).clamp(1, PAGE_MAX);
         let span = RecordSpan {
             module: module.clone(),
-            actor: caller.actor.clone(),
             from,
             to,
             after: after.as_deref().and_then(position),
             limit: i64::from(limit) + 1,
         };
-        let workspace = caller.workspace_id.clone();
-        let rows = self.store().read(move |tx| reads::records::list(tx, &workspace, &span)).await;
+        let person = caller.person.clone();
+        let rows = self.store().read(move |tx| reads::records::list(tx, &person, &span)).await;
         let mut rows = rows.map_err(|error| failed(&error))?;
         let has_more = rows.len() > limit as usize;
         rows.truncate(limit as usize);
         let next = rows.last().filter(|_| has_more).map(|last| {
-            let position = format!("{} {}", last.starts_at.unwrap_or(0), last.record_id);
-            self.shared.cursors.seal(&domain, &position)
+            let position = json!([last.starts_at.unwrap_or(0), last.record_id, last.owner]);
+            self.shared.cursors.seal(&domain, &position.to_string())
         });
         let items: Vec<RecordView> = rows.into_iter().map(view).collect();
         Ok(object(json!({"items": items, "next_cursor": next, "has_more": has_more})))
@@ -119,10 +118,8 @@ impl Host {
         module: String,
         id: String,
     ) -> Result<Object, AgentAPIError> {
-        let (workspace, actor) = (caller.workspace_id.clone(), caller.actor.clone());
-        let read = self
-            .store()
-            .read(move |tx| reads::records::visible(tx, (&workspace, &module, &id), &actor));
+        let person = caller.person.clone();
+        let read = self.store().read(move |tx| reads::records::visible(tx, &person, &module, &id));
         let row = read.await.map_err(|error| failed(&error))?;
         let (record, links): (Option<RecordView>, Vec<RecordLink>) = match row {
             Some((record, links)) => (Some(view(record)), links),
@@ -139,15 +136,14 @@ impl Host {
         let module = op.module().to_owned();
         let (record_id, change) = change(op)?;
         let command = WriteRecord {
-            workspace_id: caller.workspace_id.clone(),
+            person: caller.person.clone(),
             module,
-            actor: caller.actor.clone(),
             record_id,
             change,
             now_ms: now_ms(),
         };
         let deletes = matches!(command.change, RecordChange::Delete { .. });
-        let actor = caller.actor.as_str();
+        let actor = caller.person.actor.as_str();
         let answers = matches!(command.change, RecordChange::Answer { .. });
         let written = self.store().commit(command).await.map_err(|error| failed(&error))?;
         Ok(object(match written {
@@ -252,9 +248,8 @@ fn change(op: RecordOp) -> Result<(String, RecordChange), AgentAPIError> {
     })
 }
 
-fn position(text: &str) -> Option<(i64, String)> {
-    let (at, id) = text.split_once(' ')?;
-    Some((at.parse().ok()?, id.to_owned()))
+fn position(text: &str) -> Option<(i64, String, String)> {
+    serde_json::from_str(text).ok()
 }
 
 pub(crate) fn view(record: Record) -> RecordView {

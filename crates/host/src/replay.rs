@@ -4,7 +4,7 @@
 
 use crate::artifacts::Ingested;
 use crate::context::Envelope;
-use crate::gateway::{Refusal, Sender, hash};
+use crate::gateway::{ActorIds, Refusal, Sender, hash};
 use crate::host::Host;
 use crate::ids;
 use greenroom_protocol::{EventAnswer, NewEvent};
@@ -35,9 +35,15 @@ impl Host {
         let Some((run, event)) = read.await.map_err(Refusal::Store)? else { return Ok(None) };
         let body = event.and_then(|event| event.body).ok_or(Refusal::Gone)?;
         let envelope: Envelope = serde_json::from_str(&body).map_err(|_| Refusal::Gone)?;
+        // Its actor is the same person, although its source is another.
+        let people = envelope.actors_of.as_deref().unwrap_or(&envelope.event.source);
+        let actors = match sender.actors.includes(people) {
+            true => ActorIds::Of(people.into()),
+            false => sender.actors.clone(),
+        };
         let event = again(envelope.event, &run.event_id, agent.unwrap_or(run.agent));
         let body = to_raw_value(&event).unwrap_or_else(|_| RawValue::NULL.to_owned());
-        let sender = Sender { adapter: envelope.adapter, ..sender.clone() };
+        let sender = Sender { adapter: envelope.adapter, actors, ..sender.clone() };
         let ingested = Ingested { event, raw_ref: envelope.raw_ref, kept: Vec::new() };
         let (answer, _) = self.accept_ingested(&sender, ingested, hash(&body)).await?;
         Ok(Some(answer))

@@ -13,7 +13,11 @@ use greenroom_runtime::Runtime;
 use greenroom_tools::{Entry, ToolSettings, Toolbox};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
+
+/// Bytes of the list of methods in a tool's description; a longer one is abridged.
+const METHODS_BYTES_MAX: usize = 1200;
 
 /// Everything that grants choose from.
 #[derive(Debug)]
@@ -79,7 +83,7 @@ pub(crate) fn granted_resources(grant: &Grant, resources: &Resources) -> AgentRe
     let models = grant.models.names.iter().filter_map(|name| resources.models.get(name));
     let models = models.map(|model| model_resource(&model, grant));
     let tools = grant.tools.names.iter().filter_map(|name| resources.tools.entry(name));
-    let tools = tools.map(|entry| tool_resource(&entry, grant));
+    let tools = tools.map(|entry| tool_resource(&entry, grant, &resources.tools));
     let actions = grant
         .actions
         .iter()
@@ -110,7 +114,7 @@ fn model_resource(model: &Model, grant: &Grant) -> ModelResource {
     let granted = &grant.models.operations;
     let known = [
         ("model", Some(Value::from(settings.model.as_str()))),
-        ("context_window", settings.context_window.map(Value::from)),
+        ("context_window", settings.window().map(Value::from)),
         ("max_output_tokens", settings.max_output_tokens.map(Value::from)),
         ("tool_calling", settings.tool_calling.map(Value::from)),
     ];
@@ -126,7 +130,7 @@ fn model_resource(model: &Model, grant: &Grant) -> ModelResource {
 }
 
 /// A tool as the run may use it.
-pub(crate) fn tool_resource(entry: &Entry, grant: &Grant) -> ToolResource {
+pub(crate) fn tool_resource(entry: &Entry, grant: &Grant, tools: &Toolbox) -> ToolResource {
     let tool = &entry.tool;
     let parameters = match &tool.input_schema {
         Value::Object(schema) => schema.clone(),
@@ -141,9 +145,13 @@ pub(crate) fn tool_resource(entry: &Entry, grant: &Grant) -> ToolResource {
     }
     let description = match entry.is_project_cli() {
         true => {
+            let risks = tools.risks(&grant.methods);
+            // That of a call is its method's; that of the tool is the worst of them.
+            let worst = risks.values().max().copied().unwrap_or(tool.risk);
+            metadata.insert("risk".to_owned(), worst.as_str().into());
+            metadata.insert("risks".to_owned(), json!(risks));
             metadata.insert("methods".to_owned(), json!(grant.methods));
-            let methods: Vec<&str> = grant.methods.iter().map(String::as_str).collect();
-            format!("{} Methods: {}.", tool.description, methods.join(", "))
+            format!("{} Methods: {}.", tool.description, method_list(&grant.methods))
         }
         false => tool.description.clone(),
     };
@@ -158,6 +166,39 @@ pub(crate) fn tool_resource(entry: &Entry, grant: &Grant) -> ToolResource {
     }
 }
 
+/// The methods in the description of the project CLI: all of them, or of a long list some of every module.
+fn method_list(methods: &BTreeSet<String>) -> String {
+    let all = methods.iter().map(String::as_str).collect::<Vec<_>>().join(", ");
+    if all.len() <= METHODS_BYTES_MAX {
+        return all;
+    }
+    let mut modules: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+    for (module, method) in methods.iter().filter_map(|name| name.split_once('.')) {
+        modules.entry(module).or_default().push(method);
+    }
+    let room = METHODS_BYTES_MAX / modules.len().max(1);
+    let mut parts = Vec::new();
+    for (module, names) in modules {
+        let mut shown = String::new();
+        let mut count = 0;
+        for name in &names {
+            let more = format!("{}{module}.{name}", if count == 0 { "" } else { ", " });
+            if count > 0 && shown.len() + more.len() > room {
+                break;
+            }
+            shown.push_str(&more);
+            count += 1;
+        }
+        let left_out = names.len() - count;
+        parts.push(match left_out {
+            0 => shown,
+            _ => format!("{shown} and {left_out} more of {module}"),
+        });
+    }
+    let list: String = parts.join(", ").chars().take(2 * METHODS_BYTES_MAX).collect();
+    format!("{list}; a wrong name is answered with similar ones")
+}
+
 /// The hash of the static tool block, so that an unchanged one keeps a provider's prompt cache.
 pub(crate) fn tool_block(resources: &AgentResources) -> StaticContextRef {
     let block: Vec<Value> = resources
@@ -170,5 +211,23 @@ pub(crate) fn tool_block(resources: &AgentResources) -> StaticContextRef {
         kind: "tools".to_owned(),
         hash: format!("sha256:{}", crate::ids::hex(&hash)),
         ..StaticContextRef::default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_list_of_many_methods_stays_small_and_names_every_module() {
+        let few = BTreeSet::from(["memory.read".to_owned(), "memory.update".to_owned()]);
+        assert_eq!(method_list(&few), "memory.read, memory.update");
+        let many = (0..300).map(|n| format!("module{}.method_{n:03}", n % 6)).collect();
+        let list = method_list(&many);
+        assert!(list.len() < 1600, "{}: {list}", list.len());
+        for module in 0..6 {
+            assert!(list.contains(&format!("module{module}.method_00{module}")), "{list}");
+            assert!(list.contains(&format!(" more of module{module}")), "{list}");
+        }
     }
 }

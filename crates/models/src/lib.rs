@@ -24,6 +24,7 @@ mod settings;
 mod sse;
 mod turns;
 mod usage;
+mod windows;
 mod wires;
 
 pub use client::Probe;

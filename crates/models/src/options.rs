@@ -40,6 +40,8 @@ pub(crate) struct Options {
     pub(crate) response_format: Option<ResponseFormat>,
     pub(crate) reasoning: Option<Reasoning>,
     pub(crate) cache: Cache,
+    /// Requests with the same key share a prompt cache, where the provider routes by it.
+    pub(crate) cache_key: Option<String>,
     /// Unknown options, passed to the provider's body.
     pub(crate) rest: Object,
 }
@@ -134,6 +136,10 @@ impl Options {
                         .ok_or(wrong("none, minimal, low, medium, high or {budget_tokens}"))?,
                 );
             }
+            "cache_key" => {
+                let key = value.as_str().filter(|key| (1..=64).contains(&key.len()));
+                self.cache_key = Some(key.ok_or(wrong("a string of 1 to 64 bytes"))?.to_owned());
+            }
             "cache" => {
                 self.cache = match value.as_str() {
                     Some("auto") => Cache::Auto,
@@ -155,6 +161,12 @@ impl Options {
             }
         }
         Ok(())
+    }
+
+    /// OpenAI's `prompt_cache_key`; compatible providers reject unknown fields.
+    pub(crate) fn prompt_cache_key(&self, provider: &str) -> Option<&str> {
+        let has_field = matches!(provider, "openai" | "openai-responses");
+        self.cache_key.as_deref().filter(|_| has_field && self.cache == Cache::Auto)
     }
 
     /// Merges unknown options into the body; objects are merged one level deep.

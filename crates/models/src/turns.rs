@@ -18,6 +18,8 @@ pub(crate) struct Turn<'a> {
     pub(crate) parts: Vec<Part<'a>>,
     /// For `tool` turns: the answered call, and the name of its tool if known.
     pub(crate) answers: Option<(&'a str, String)>,
+    /// For `tool` turns: whether the call failed.
+    pub(crate) is_error: bool,
 }
 
 #[derive(Debug)]
@@ -129,7 +131,8 @@ pub(crate) fn turns(messages: &[ModelMessage]) -> Result<Vec<Turn<'_>>, ModelErr
             }
             _ => None,
         };
-        let turn = Turn { role: message.role, parts, answers };
+        let is_error = message.is_error == Some(true);
+        let turn = Turn { role: message.role, parts, answers, is_error };
         names.extend(turn.calls().map(|call| (call.id.clone(), call.name.clone())));
         turns.push(turn);
     }

@@ -3,14 +3,17 @@
 //! Invariant: only the SHA-256 of a token is stored. A session is valid only in requests from the host's own
 //! pages, because browsers attach its cookie to requests from any page.
 
+pub(crate) mod actor;
+
 use crate::origin;
 use crate::response::{ApiResult, Problem, ok};
 use crate::router::App;
 use crate::session::cookie;
+use actor::Minted;
 use axum::extract::FromRequestParts;
 use axum::http::header::AUTHORIZATION;
 use axum::http::request::Parts;
-use greenroom_host::{Sender, SenderLimit};
+use greenroom_host::{ActorIds, Sender, SenderLimit};
 use greenroom_protocol::TriggerSource;
 use greenroom_store::reads::conversations::{Names, Own, Reach};
 use serde::Serialize;
@@ -47,11 +50,11 @@ pub struct Conversations {
 /// Which actors a sender may name, and so which conversations it reads.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Actors {
-    /// Any actor, in conversations that this token started.
+    /// Any actor of this token, in conversations that this token started. Equal ids of other tokens are other people.
     Own,
-    /// This actor only, in conversations that this token started.
+    /// This actor of this token only, in conversations that this token started.
     One(Arc<str>),
-    /// Any actor in any conversation: a trusted bridge.
+    /// Any actor of any source, in any conversation: a trusted bridge.
     Any,
 }
 
@@ -81,13 +84,28 @@ impl Access {
                 Role::Admin | Role::Reader => Names::default(),
             };
             let own = Arc::new(Own { begun_by: name.clone(), named });
-            (hash, Caller { role, name: name.into(), own, answers, token: hash, session: None })
+            let name: Arc<str> = name.into();
+            let people = match &role {
+                Role::Sender { actors: Actors::Own | Actors::One(_), .. } => {
+                    ActorIds::OfToken(Arc::clone(&name))
+                }
+                Role::Sender { actors: Actors::Any, .. } | Role::Admin | Role::Reader => {
+                    ActorIds::OfSource
+                }
+            };
+            let (token, session, minted) = (hash, None, None);
+            (hash, Caller { role, name, own, people, answers, token, session, minted })
         });
         Self { tokens: tokens.collect(), runners: runners.into_iter().collect() }
     }
 
     pub(crate) fn caller(&self, token: &[u8; 32]) -> Option<&Caller> {
         self.tokens.get(token)
+    }
+
+    /// The caller of the token with a name in stored records.
+    pub(crate) fn named(&self, name: &str) -> Option<&Caller> {
+        self.tokens.values().find(|caller| *caller.name == *name)
     }
 
     pub(crate) fn runner(&self, token: &str) -> Option<&String> {
@@ -105,11 +123,15 @@ pub(crate) struct Caller {
     role: Role,
     name: Arc<str>,
     own: Arc<Own>,
+    /// The people whom its actor ids name.
+    people: ActorIds,
     answers: bool,
     /// Hash of the bearer token, or of the token that the session belongs to.
     token: [u8; 32],
     /// Hash of the session cookie's value, if the request was authenticated by session.
     session: Option<[u8; 32]>,
+    /// How long a token of one actor is valid, and the hash of the token that minted it.
+    minted: Option<Minted>,
 }
 
 impl Caller {
@@ -135,6 +157,7 @@ impl Caller {
             entrance: TriggerSource::Api,
             name,
             actor,
+            actors: self.people.clone(),
             agents,
             limit,
             continues: None,
@@ -308,8 +331,10 @@ impl FromRequestParts<App> for Caller {
         }
         let token = bearer(parts).ok_or_else(Problem::unauthenticated)?;
         let access = app.access.load();
-        let caller = access.caller(&hash_token(token)).ok_or_else(Problem::unauthenticated)?;
-        Ok(caller.clone())
+        if let Some(caller) = access.caller(&hash_token(token)) {
+            return Ok(caller.clone());
+        }
+        actor::caller(app, &access, token).ok_or_else(Problem::unauthenticated)
     }
 }
 

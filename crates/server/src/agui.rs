@@ -284,6 +284,7 @@ impl AguiRequest {
             agui_run_id: self.input.run_id.clone(),
             run_id,
             profile: self.input.profile(),
+            catalogue: self.input.catalogue(),
         }
     }
 }

@@ -26,7 +26,7 @@ pub(crate) async fn models(State(app): State<App>, caller: Caller, params: Param
             };
             json!({"name": settings.name, "provider": settings.provider_name,
                 "model": settings.model, "kind": kind,
-                "context_window": settings.context_window,
+                "context_window": settings.window(),
                 "max_output_tokens": settings.max_output_tokens,
                 "has_price": settings.price.is_some()})
         })

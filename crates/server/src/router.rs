@@ -7,7 +7,7 @@ use crate::request_policy::RequestPolicy;
 use crate::response::Problem;
 use crate::session::Sessions;
 use crate::{
-    agents, agui, approvals, artifacts, audit, connect, deliveries, events, facts, guard,
+    access, agents, agui, approvals, artifacts, audit, connect, deliveries, events, facts, guard,
     interactions, metrics, openapi, overview, resources, runs, session, system, tool_runtime, ui,
 };
 use arc_swap::ArcSwap;
@@ -176,6 +176,7 @@ pub(crate) fn routes() -> Vec<Route> {
         Route::get("/v1/session", session::show),
         Route::delete("/v1/session", session::sign_out),
         Route::post("/v1/session/code", session::new_code),
+        Route::post("/v1/tokens/actor", access::actor::mint),
         Route::post("/v1/events", events::accept),
         Route::get("/v1/events", facts::events),
         Route::get("/v1/events/{id}", facts::event),

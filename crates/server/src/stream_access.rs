@@ -1,7 +1,7 @@
 //! Whether the caller that opened a stream may still read it.
 //!
 //! Invariant: a stream ends at once when its caller signs out or its token is removed, and soon after its
-//! session expires.
+//! session or its token of one actor expires.
 
 use crate::access::Caller;
 use crate::router::App;
@@ -11,8 +11,7 @@ use tokio::time::{Instant, Interval, MissedTickBehavior, interval_at};
 
 pub(crate) struct StreamAccess {
     app: App,
-    token: [u8; 32],
-    session: Option<[u8; 32]>,
+    caller: Caller,
     changes: watch::Receiver<()>,
     ticks: Interval,
 }
@@ -22,8 +21,7 @@ impl StreamAccess {
         let changes = app.sessions.changes();
         let mut ticks = interval_at(Instant::now() + KEEP_ALIVE, KEEP_ALIVE);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
-        let (token, session) = (*caller.token(), caller.session().copied());
-        Self { app: app.clone(), token, session, changes, ticks }
+        Self { app: app.clone(), caller: caller.clone(), changes, ticks }
     }
 
     /// Waits until the caller's access is revoked. Cancel safe.
@@ -38,7 +36,7 @@ impl StreamAccess {
     }
 
     fn is_valid(&self) -> bool {
-        let is_known = self.app.access.load().caller(&self.token).is_some();
-        is_known && self.session.is_none_or(|session| self.app.sessions.is_open(&session))
+        let is_known = self.app.access.load().is_valid(&self.caller);
+        is_known && self.caller.session().is_none_or(|session| self.app.sessions.is_open(session))
     }
 }

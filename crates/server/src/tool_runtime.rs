@@ -9,14 +9,19 @@ use crate::response::{ApiResult, Problem, ok};
 use crate::router::App;
 use axum::extract::{FromRequestParts, Request, State};
 use axum::http::HeaderMap;
-use greenroom_host::RecordCaller;
+use greenroom_host::{ActorIds, RecordCaller};
 use greenroom_protocol::records::RecordOp;
+use greenroom_store::records::Person;
 
 pub(crate) const RECORDS: &str = "/v1/tool-runtime/records";
 /// The actor that an operator acts for.
 const ACTOR_HEADER: &str = "x-greenroom-actor";
+/// The source whose actor that is, and the token if it has actors of its own.
+const SOURCE_HEADER: &str = "x-greenroom-source";
+const TOKEN_HEADER: &str = "x-greenroom-token";
 /// The default actor.
 const DEFAULT_ACTOR: &str = "cli";
+const DEFAULT_SOURCE: &str = "api";
 
 pub(crate) async fn records(State(app): State<App>, params: Params, request: Request) -> ApiResult {
     let params = params.only(&["workspace_id"])?;
@@ -26,11 +31,7 @@ pub(crate) async fn records(State(app): State<App>, params: Params, request: Req
         Some(caller) => caller,
         None => {
             Caller::from_request_parts(&mut parts, &app).await?.require_admin()?;
-            RecordCaller {
-                workspace_id: params.workspace().to_owned(),
-                actor: actor(&parts.headers)?,
-                methods: None,
-            }
+            RecordCaller { person: person(params.workspace(), &parts.headers)?, methods: None }
         }
     };
     check_type(&parts.headers)?;
@@ -40,9 +41,22 @@ pub(crate) async fn records(State(app): State<App>, params: Params, request: Req
     ok(app.host.record(&caller, op).await.map_err(Problem::from)?)
 }
 
-fn actor(headers: &HeaderMap) -> Result<String, Problem> {
-    let Some(actor) = headers.get(ACTOR_HEADER) else { return Ok(DEFAULT_ACTOR.to_owned()) };
-    let actor = std::str::from_utf8(actor.as_bytes()).ok().filter(|actor| !actor.is_empty());
-    let wrong = || Problem::invalid(format!("`{ACTOR_HEADER}` is not a valid actor"));
-    actor.map(str::to_owned).ok_or_else(wrong)
+/// The person that an operator acts for.
+fn person(workspace: &str, headers: &HeaderMap) -> Result<Person, Problem> {
+    let source = text(headers, SOURCE_HEADER)?.unwrap_or(DEFAULT_SOURCE);
+    let source = match text(headers, TOKEN_HEADER)? {
+        Some(token) => ActorIds::OfToken(format!("token:{token}").into()).of(source),
+        None => source.to_owned(),
+    };
+    Ok(Person {
+        workspace_id: workspace.to_owned(),
+        source,
+        actor: text(headers, ACTOR_HEADER)?.unwrap_or(DEFAULT_ACTOR).to_owned(),
+    })
+}
+
+fn text<'h>(headers: &'h HeaderMap, name: &str) -> Result<Option<&'h str>, Problem> {
+    let Some(value) = headers.get(name) else { return Ok(None) };
+    let value = std::str::from_utf8(value.as_bytes()).ok().filter(|value| !value.is_empty());
+    value.map(Some).ok_or_else(|| Problem::invalid(format!("`{name}` is not valid")))
 }

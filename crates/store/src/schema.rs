@@ -23,6 +23,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("migrations/002-delivery-retries.sql"),
     include_str!("migrations/003-conversation-senders.sql"),
     include_str!("migrations/004-run-error-codes.sql"),
+    include_str!("migrations/005-record-owners.sql"),
 ];
 
 /// Builds before the first release identified their schema by a hash of the script, not by a version.
@@ -104,7 +105,15 @@ pub(crate) fn refuse_newer(found: i64) -> Result<(), StoreError> {
 pub(crate) fn tables() -> impl Iterator<Item = &'static str> {
     let lines = MIGRATIONS.iter().flat_map(|script| script.lines());
     let names = lines.filter_map(|line| line.strip_prefix("CREATE TABLE "));
-    names.filter_map(|rest| rest.split([' ', '(']).next()).filter(|name| *name != "search")
+    let names = names.filter_map(|rest| rest.split([' ', '(']).next());
+    let mut tables: Vec<&str> = Vec::new();
+    for name in names.filter(|name| *name != "search") {
+        // A migration may create a table again under its name.
+        if !tables.contains(&name) {
+            tables.push(name);
+        }
+    }
+    tables.into_iter()
 }
 
 fn create_alone(driver: &mut dyn Driver, version: i64, scripts: &[&str]) -> Result<(), StoreError> {

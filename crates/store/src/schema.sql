@@ -390,7 +390,8 @@ CREATE TABLE model_rates (
 ) {by_key};
 CREATE INDEX model_rates_by_age ON model_rates (span_ms, slot);
 
--- Records of the project modules for an actor, and with whom they are shared.
+-- Records of the project modules for an actor, and with whom they are shared. `source` is the namespace of the actors:
+-- the source of their events, with the token if it has actors of its own; empty before schema 5.
 CREATE TABLE records (
     workspace_id TEXT NOT NULL,
     module       TEXT NOT NULL,
@@ -401,9 +402,10 @@ CREATE TABLE records (
     ends_at      BIGINT,
     updated_at   BIGINT NOT NULL,
     body         TEXT NOT NULL,
-    PRIMARY KEY (workspace_id, module, record_id)
+    source       TEXT NOT NULL DEFAULT '',
+    PRIMARY KEY (workspace_id, module, source, owner, record_id)
 ) {by_key};
-CREATE INDEX records_by_owner ON records (workspace_id, module, owner, starts_at);
+CREATE INDEX records_by_owner ON records (workspace_id, module, owner, source, starts_at);
 CREATE TABLE record_links (
     workspace_id TEXT NOT NULL,
     module       TEXT NOT NULL,
@@ -411,6 +413,8 @@ CREATE TABLE record_links (
     actor        TEXT NOT NULL,
     status       TEXT NOT NULL,
     updated_at   BIGINT NOT NULL,
-    PRIMARY KEY (workspace_id, module, record_id, actor)
+    source       TEXT NOT NULL DEFAULT '',
+    owner        TEXT NOT NULL DEFAULT '',
+    PRIMARY KEY (workspace_id, module, source, owner, record_id, actor)
 ) {by_key};
-CREATE INDEX record_links_by_actor ON record_links (workspace_id, module, actor, record_id);
+CREATE INDEX record_links_by_actor ON record_links (workspace_id, module, source, actor, record_id);

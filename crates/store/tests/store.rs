@@ -44,6 +44,8 @@ mod proxy;
 mod rates;
 #[path = "suite/reads.rs"]
 mod reads;
+#[path = "suite/records.rs"]
+mod records;
 #[path = "suite/retention.rs"]
 mod retention;
 #[path = "suite/search.rs"]
@@ -230,6 +232,9 @@ suite! {
         state_has_a_quota_through_the_proxy,
         state_has_a_quota_in_results,
         sums_agree_with_the_rows_after_random_writes;
+    records:
+        an_id_belongs_to_its_owner,
+        a_record_without_a_source_is_adopted_by_its_first_change;
     retention:
         the_body_of_an_old_event_goes_and_its_key_stays,
         an_open_run_keeps_what_it_needs,

@@ -4,6 +4,7 @@
 //! schemas refer to nothing outside.
 
 mod modules;
+mod notes;
 
 pub use modules::{Modules, Target};
 

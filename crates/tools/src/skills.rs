@@ -88,10 +88,6 @@ impl Skills {
         self.by_name.keys().cloned().collect()
     }
 
-    pub fn is_empty(&self) -> bool {
-        self.by_name.is_empty()
-    }
-
     /// The cards of these skills.
     pub fn cards(&self, names: &BTreeSet<String>) -> Vec<Card> {
         names.iter().filter_map(|name| Some(self.by_name.get(name)?.card.clone())).collect()

@@ -3,6 +3,7 @@
 //! Invariant: a name belongs to one source; a conflict is an error that names both. A tool with an unusable
 //! schema is not offered.
 
+mod noted;
 mod programs;
 mod settled;
 
@@ -15,7 +16,7 @@ use crate::plugins;
 use crate::project_cli::{self, MethodSet};
 use crate::schema::Schema;
 use crate::search::{ToolIndex, Vectors};
-use crate::skills::{self, Card, SkillError, Skills};
+use crate::skills::{self, SkillError, Skills};
 use crate::subject;
 use crate::{Risk, Source, Tool, ToolFailure, ToolOutput};
 use greenroom_protocol::Object;
@@ -188,17 +189,15 @@ impl Toolbox {
         self.modules.all().map(|(name, _, _)| name).collect()
     }
 
+    /// The risk of each of these methods, by name.
+    pub fn risks(&self, methods: &BTreeSet<String>) -> BTreeMap<String, Risk> {
+        let known = self.modules.all().filter(|(name, ..)| methods.contains(name));
+        known.map(|(name, _, risk)| (name, risk)).collect()
+    }
+
     /// Description and input of each of these methods.
     pub fn contracts(&self, methods: &BTreeSet<String>) -> Object {
         self.modules.contracts(&MethodSet::new(methods.iter().cloned()))
-    }
-
-    pub fn skills(&self) -> Vec<String> {
-        self.skills.names()
-    }
-
-    pub fn cards(&self, names: &BTreeSet<String>) -> Vec<Card> {
-        self.skills.cards(names)
     }
 
     /// All tools.
@@ -288,7 +287,7 @@ impl Toolbox {
         let work = async {
             match &call.entry.tool.source {
                 Source::ProjectCli => self.run_method(&call).await,
-                Source::Skills => self.skills.read(call.args, call.skills),
+                Source::Skills => self.read_skill(&call),
                 Source::Mcp(name) => self.call_server(name, &call).await,
                 Source::Plugin(name) => plugins::call(&self.runtime, name, &call).await,
             }
@@ -350,10 +349,7 @@ impl Toolbox {
     }
 
     fn gather(&self, lists: Vec<u64>) -> Catalogue {
-        let mut tools = vec![project_cli::tool()];
-        if !self.skills.is_empty() {
-            tools.push(skills::tool());
-        }
+        let mut tools = vec![project_cli::tool(), skills::tool()];
         tools.extend(self.servers.iter().flat_map(|server| server.tools()));
         tools.extend(plugins::tools(&self.runtime));
         let mut entries: BTreeMap<String, Arc<Entry>> = BTreeMap::new();

@@ -10,7 +10,7 @@ mod hints;
 mod words;
 
 pub use catalogue::{InvalidUi, validate};
-pub use compile::{CATALOGUE_ID, Options, compile};
+pub use compile::{BASIC_CATALOGUES, CATALOGUE_ID, OLDER_CATALOGUE_ID, Options, compile};
 pub use hints::hints;
 pub use words::Language;
 

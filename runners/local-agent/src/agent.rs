@@ -1,7 +1,7 @@
 //! The loop: request the model, execute its tool calls, repeat, reply.
 //!
 //! Invariant: a run has one terminal result. Every tool call has its result before the next request; after the last
-//! round of tools the model is requested once more, without tools.
+//! round of tools the model is requested once more and may call none.
 
 use crate::commands;
 use crate::config::Config;
@@ -10,11 +10,12 @@ use crate::event;
 use crate::knowledge;
 use crate::limits::Limits;
 use crate::model::{Models, Request};
+use crate::record::Record;
 use crate::steering::Steering;
 use crate::texts::Texts;
-use crate::tools::Toolbox;
+use crate::tools::{Executed, Toolbox};
 use crate::turn::Turn;
-use greenroom_sdk::{Message, Object, RunCtx, RunFailure, RunResult, SteeringItem, Value, json};
+use greenroom_sdk::{Message, RunCtx, RunFailure, RunResult, SteeringItem, Value, json};
 use std::collections::HashSet;
 use std::time::Duration;
 
@@ -36,21 +37,21 @@ struct Agent<'a> {
     context: Context,
     limits: Limits,
     steering: Steering<'a>,
-    /// Call ids of each turn so far; empty for an answer before the last.
-    rounds: Vec<Vec<String>>,
-    /// Arguments of calls that never reach the host, which therefore does not store them.
-    own_arguments: Object,
-    /// Events that joined the run, and after how many turns.
-    steered: Object,
+    record: Record,
     call_ids: HashSet<String>,
     citations: Vec<Value>,
     /// The last response was empty.
     was_empty: bool,
+    /// Responses in a row that the provider could not read.
+    unreadable: u32,
 }
+
+/// Responses in a row that a provider may fail to read.
+const UNREADABLE_MAX: u32 = 3;
 
 pub(crate) async fn run(ctx: &RunCtx) -> Result<(), RunFailure> {
     let config = Config::load(ctx)?;
-    if config.commands && commands::run(ctx, &config).await? {
+    if commands::run(ctx, &config).await? {
         return Ok(());
     }
     let limits = Limits::new(&config, Texts::for_text(ctx.text()));
@@ -72,22 +73,22 @@ impl<'a> Agent<'a> {
             (vec![retrieved.message], retrieved.citations)
         });
         let mut context = Context::assemble(ctx, config, &models, passages).await?;
+        let earlier = context.earlier();
         context.compact(ctx, config, &models, &mut limits).await;
         Ok(Self {
             ctx,
             config,
             texts,
             models,
-            toolbox: Toolbox::open(ctx, config).await?,
+            toolbox: Toolbox::open(ctx, config, &earlier).await?,
             context,
             limits,
             steering: Steering::new(ctx, config, texts),
-            rounds: Vec::new(),
-            own_arguments: Object::new(),
-            steered: Object::new(),
+            record: Record::default(),
             call_ids: HashSet::new(),
             citations,
             was_empty: false,
+            unreadable: 0,
         })
     }
 
@@ -118,13 +119,16 @@ impl<'a> Agent<'a> {
         let joined = self.steering.take().await?;
         self.join(joined);
         // Only rounds of the open question count: an answered one had its own.
-        let rounds = self.rounds.iter().rev().take_while(|calls| !calls.is_empty()).count();
-        let may_call = rounds < self.config.max_tool_rounds as usize;
-        let tools = if may_call { self.toolbox.offered().to_vec() } else { Vec::new() };
+        let may_call = self.record.open_rounds() < self.config.max_tool_rounds as usize;
+        // After the last round the tools stay in the request, which thus begins as the one before.
+        let tools = match self.config.max_tool_rounds {
+            0 => Vec::new(),
+            _ => self.toolbox.offered().to_vec(),
+        };
         let mut turn = loop {
             // Built for every model: the next one may have a smaller window.
             let messages = self.context.request(self.ctx, &mut self.models).await?;
-            let request = Request { messages, tools: &tools };
+            let request = Request { messages, tools: &tools, may_call };
             let response = self.models.request(&request, &mut self.limits);
             match self.steering.watch(response).await? {
                 Ok(turn) => break turn,
@@ -146,6 +150,10 @@ impl<'a> Agent<'a> {
                 false => Ok(State::Answer(turn)),
             };
         }
+        if turn.is_unreadable() {
+            return self.repeat_unreadable();
+        }
+        self.unreadable = 0;
         if turn.is_empty() {
             let model = &self.models.current().model_id;
             return match std::mem::replace(&mut self.was_empty, true) {
@@ -156,21 +164,28 @@ impl<'a> Agent<'a> {
         Ok(if turn.calls.is_empty() { State::Answer(turn) } else { State::Act(turn) })
     }
 
+    /// The model is told that its answer was not readable, and writes it again.
+    fn repeat_unreadable(&mut self) -> Result<State, RunFailure> {
+        self.unreadable += 1;
+        if self.unreadable > UNREADABLE_MAX {
+            let model = &self.models.current().model_id;
+            return Err(RunFailure::new("model.malformed_call", self.texts.malformed_call(model)));
+        }
+        self.context.push(event::malformed_call());
+        Ok(State::Ask)
+    }
+
     async fn act(&mut self, turn: Turn) -> Result<State, RunFailure> {
         // Text before the calls precedes them in the transcript.
         if !turn.text.trim().is_empty() {
             self.ctx.emit(RunResult::message(&turn.text)).await?;
         }
-        self.rounds.push(turn.calls.iter().map(|call| call.id.clone()).collect());
-        let granted = &self.ctx.resources.tools;
-        let own =
-            turn.calls.iter().filter(|call| granted.iter().all(|tool| tool.tool_name != call.name));
-        self.own_arguments.extend(own.map(|call| (call.id.clone(), call.args.clone())));
+        self.record.round(&turn, &self.ctx.resources.tools);
         self.context.push(turn.message());
         let results = self.toolbox.execute(&turn.calls, &mut self.limits);
-        for result in self.steering.watch(results).await?? {
-            self.context.push(result);
-        }
+        let Executed { messages, warnings } = self.steering.watch(results).await??;
+        self.record.warnings(warnings);
+        self.context.push_results(self.ctx, &self.models, messages).await;
         Ok(State::Ask)
     }
 
@@ -185,7 +200,7 @@ impl<'a> Agent<'a> {
             self.send_answer(&turn).await?;
             return self.end(&turn).await.map(|()| None);
         }
-        self.rounds.push(Vec::new());
+        self.record.answer();
         self.context.push(turn.message());
         self.join(joined);
         self.send_answer(&turn).await?;
@@ -205,14 +220,9 @@ impl<'a> Agent<'a> {
     }
 
     async fn send_answer(&self, turn: &Turn) -> Result<(), RunFailure> {
-        let mut metadata = Object::new();
-        if !self.rounds.is_empty() {
-            metadata.insert("rounds".to_owned(), json!(self.rounds));
-        }
-        let fields = [("arguments", &self.own_arguments), ("steered", &self.steered)];
-        for (key, value) in fields.into_iter().filter(|(_, value)| !value.is_empty()) {
-            metadata.insert(key.to_owned(), Value::Object(value.clone()));
-        }
+        let cuts = Value::Object(self.context.cuts());
+        let tools = json!(self.toolbox.chosen());
+        let mut metadata = self.record.metadata([("cut", cuts), ("tools", tools)]);
         let citations = knowledge::cited(&turn.text, &self.citations);
         if !citations.is_empty() {
             metadata.insert("citations".to_owned(), Value::Array(citations));
@@ -232,7 +242,7 @@ impl<'a> Agent<'a> {
     fn join(&mut self, items: Vec<SteeringItem>) {
         for item in items {
             self.context.push(event::steered(&item, self.config));
-            self.steered.insert(item.event_id, self.rounds.len().into());
+            self.record.joined(item.event_id);
         }
     }
 }

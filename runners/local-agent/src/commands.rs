@@ -1,4 +1,4 @@
-//! Slash commands: tools that a user calls by name, bypassing the model (seed 002 §1).
+//! Slash commands and buttons of cards: tools that a user calls, bypassing the model (seed 002 §1).
 //!
 //! Invariant: a command is answered without the model, also when it fails. A tool that it calls passes the same checks
 //! and leaves the same records as a call of the model, with the authority `user`. Text that starts with `/` and names
@@ -23,6 +23,8 @@ use greenroom_sdk::{
 use line::{Line, SLASHES};
 use own::OwnCall;
 
+/// The event of a pressed button.
+const CARD_ACTION: &str = "card.action";
 /// The kind of the agent's own commands.
 const OWN: &str = "own";
 /// Items of the conversation that are read to detect its language.
@@ -53,9 +55,12 @@ impl Reply {
     }
 }
 
-/// Executes the command in the run's event. False if it is not a command.
+/// Executes the command in the run's event, or the action of a pressed button. False if it is neither.
 pub(crate) async fn run(ctx: &RunCtx, config: &Config) -> Result<bool, RunFailure> {
-    let is_message = ctx.event.event_type == "message.received";
+    if ctx.event.event_type == CARD_ACTION {
+        return press(ctx).await;
+    }
+    let is_message = ctx.event.event_type == "message.received" && config.commands;
     let Some(line) = Line::parse(ctx.text()).filter(|_| is_message) else { return Ok(false) };
     let texts = language(ctx).await;
     let catalogue = Catalogue::new(&ctx.resources.tools);
@@ -74,7 +79,7 @@ pub(crate) async fn run(ctx: &RunCtx, config: &Config) -> Result<bool, RunFailur
                 let name = one.name.clone();
                 let catalogue = catalogue.with_contracts(ctx).await;
                 let Lookup::One(callable) = catalogue.find(&name) else { return Ok(false) };
-                (Kind::Tool, name, call(ctx, callable, line.rest, texts).await?)
+                (Kind::Tool, name, call_line(ctx, callable, line.rest, texts).await?)
             }
         },
     };
@@ -152,19 +157,41 @@ fn message(kind: Kind, name: &str, reply: Reply) -> Message {
     }
 }
 
-async fn call(
+/// Calls the tool or method that a pressed button names, with its context as arguments. The model gets a button that
+/// names no tool of this run.
+async fn press(ctx: &RunCtx) -> Result<bool, RunFailure> {
+    let data = &ctx.event.data;
+    let name = data.get("action").and_then(Value::as_str).unwrap_or_default();
+    let catalogue = Catalogue::new(&ctx.resources.tools).with_contracts(ctx).await;
+    let Some(callable) = catalogue.exact(name) else { return Ok(false) };
+    let arguments = data.get("context").and_then(Value::as_object).cloned().unwrap_or_default();
+    let texts = language(ctx).await;
+    let reply = call(ctx, callable, arguments, texts).await?;
+    ctx.emit(RunResult::message_of(message(Kind::Tool, name, reply))).await?;
+    Ok(true)
+}
+
+async fn call_line(
     ctx: &RunCtx,
     callable: &Callable,
     line: &str,
     texts: Texts,
 ) -> Result<Reply, RunFailure> {
-    let arguments = match arguments::read(line, &callable.schema) {
-        Ok(arguments) => arguments,
+    match arguments::read(line, &callable.schema) {
+        Ok(arguments) => call(ctx, callable, arguments, texts).await,
         Err(problem) => {
             let why = help::problem(&problem, texts);
-            return Ok(Reply::failed(help::failed(callable, &why, texts)));
+            Ok(Reply::failed(help::failed(callable, &why, texts)))
         }
-    };
+    }
+}
+
+async fn call(
+    ctx: &RunCtx,
+    callable: &Callable,
+    arguments: Object,
+    texts: Texts,
+) -> Result<Reply, RunFailure> {
     let missing = callable.schema.missing(&arguments);
     let (tool, parameters) = callable.call(arguments);
     // One command per run; a retried run repeats the same call id and does not act twice.

@@ -280,7 +280,7 @@ mod tests {
             ModelMessage::text(Role::User, asked),
             ModelMessage::text(Role::Assistant, answered),
         ];
-        Exchange { first_seq, messages }
+        Exchange { first_seq, messages, tools: Vec::new() }
     }
 
     #[test]

@@ -9,9 +9,11 @@ use crate::history::{self, Exchange, Span};
 use crate::limits::Limits;
 use crate::media::{self, HiddenArtifacts};
 use crate::model::Models;
-use crate::{event, tokens};
+use crate::results::Results;
+use crate::retrieval::Earlier;
+use crate::{event, reading, tokens};
 use greenroom_sdk::protocol::{ContentElement, MessageContent};
-use greenroom_sdk::{ModelMessage, Role, RunCtx, RunFailure, Value};
+use greenroom_sdk::{ModelMessage, Object, Role, RunCtx, RunFailure, Value};
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 
@@ -22,8 +24,12 @@ const KEPT_ALONE_PERCENT: u64 = 60;
 const CUT_TO_PERCENT: u64 = 80;
 /// History is read up to this multiple of the budget.
 const READ_TIMES: u64 = 2;
-/// Length to which a tool result is truncated if there is no room.
-const RESULT_TOKENS: u64 = 120;
+/// The share of the budget for the results of one round, and for one result if there is no room.
+const RESULTS_SHARE: u64 = 2;
+const RESULT_SHARE: u64 = 32;
+
+/// Earlier messages with which tools are searched.
+const SAID_BEFORE: usize = 2;
 
 pub(crate) struct Context {
     system: ModelMessage,
@@ -32,6 +38,7 @@ pub(crate) struct Context {
     extra: Vec<ModelMessage>,
     event: ModelMessage,
     run: Vec<ModelMessage>,
+    results: Results,
     artifacts: HiddenArtifacts,
     /// Tokens of the tools in a request.
     tools_tokens: u64,
@@ -64,10 +71,23 @@ impl Context {
             extra,
             event,
             run: Vec::new(),
+            results: Results::default(),
             artifacts,
             tools_tokens,
             counted: None,
         })
+    }
+
+    /// What the conversation so far has to do with the choice of tools.
+    pub(crate) fn earlier(&self) -> Earlier {
+        let newest_first = || self.exchanges.iter().rev();
+        let offered = newest_first().map(|one| &one.tools).find(|tools| !tools.is_empty());
+        let said = newest_first().take(SAID_BEFORE).filter_map(|one| one.messages.first());
+        let text = |message: &ModelMessage| message.content.as_ref().map(MessageContent::text);
+        Earlier {
+            offered: offered.cloned().unwrap_or_default(),
+            said: said.filter_map(text).collect(),
+        }
     }
 
     /// Adds a message of this run: the model's turns, results, messages that arrived meanwhile.
@@ -75,17 +95,34 @@ impl Context {
         self.run.push(message);
     }
 
+    /// Adds the results of one round, cut to what the context window allows.
+    pub(crate) async fn push_results(
+        &mut self,
+        ctx: &RunCtx,
+        models: &Models<'_>,
+        mut results: Vec<ModelMessage>,
+    ) {
+        let budget = budget(models, self.tools_tokens) / RESULTS_SHARE;
+        self.results.fit(ctx, &mut results, budget).await;
+        self.run.extend(results);
+    }
+
+    /// How results were cut, for the metadata of the answer.
+    pub(crate) fn cuts(&self) -> Object {
+        self.results.recorded()
+    }
+
     /// The next request, within the context window.
     pub(crate) async fn request(
         &mut self,
-        _ctx: &RunCtx,
+        ctx: &RunCtx,
         models: &mut Models<'_>,
     ) -> Result<Vec<ModelMessage>, RunFailure> {
         let budget = budget(models, self.tools_tokens);
         let mut messages = self.messages(models);
         let mut size = self.size(models, &messages, budget).await;
         // Estimates of parts deviate in the same proportion as the whole.
-        while size > budget && self.cut(size, tokens::of_messages(&messages), budget) {
+        while size > budget && self.cut(ctx, size, tokens::of_messages(&messages), budget).await {
             messages = self.messages(models);
             size = self.size(models, &messages, budget).await;
         }
@@ -166,8 +203,8 @@ impl Context {
         size
     }
 
-    /// Drops the oldest exchanges, else truncates long results, else drops `extra`; false if nothing is left to drop.
-    fn cut(&mut self, size: u64, estimate: u64, budget: u64) -> bool {
+    /// Drops the oldest exchanges, else cuts long results, else drops `extra`; false if nothing is left to drop.
+    async fn cut(&mut self, ctx: &RunCtx, size: u64, estimate: u64, budget: u64) -> bool {
         let excess = size.saturating_sub(budget.saturating_mul(CUT_TO_PERCENT) / 100);
         let mut freed = 0;
         let mut is_cut = false;
@@ -181,7 +218,7 @@ impl Context {
             if freed >= excess {
                 break;
             }
-            let saved = shorten(result);
+            let saved = self.results.shorten(ctx, result, budget / RESULT_SHARE).await;
             freed += scaled(saved, size, estimate);
             is_cut |= saved > 0;
         }
@@ -206,8 +243,8 @@ fn budget(models: &Models<'_>, tools_tokens: u64) -> u64 {
 fn tools_tokens(ctx: &RunCtx, config: &Config) -> u64 {
     let mut sizes: Vec<u64> = ctx.resources.tools.iter().map(tokens::of_tool).collect();
     sizes.sort_unstable_by(|one, other| other.cmp(one));
-    // Two tools are the agent's own.
-    let own = 2 * tokens::of_tool(&history::search_tool());
+    // Three tools are the agent's own.
+    let own = 2 * tokens::of_tool(&history::search_tool()) + tokens::of_tool(&reading::tool());
     sizes.iter().take(config.tools_in_prompt).sum::<u64>() + own
 }
 
@@ -243,21 +280,6 @@ fn without_media(messages: &[ModelMessage]) -> (Vec<ModelMessage>, u64) {
         ModelMessage { content: Some(MessageContent::Parts(texts)), ..message.clone() }
     });
     (bare.collect(), count)
-}
-
-/// Truncates a result; returns the saved tokens.
-fn shorten(result: &mut ModelMessage) -> u64 {
-    let text = result.content.as_ref().map(MessageContent::text).unwrap_or_default();
-    let before = tokens::of_text(&text);
-    if before <= RESULT_TOKENS * 2 {
-        return 0;
-    }
-    let head = tokens::shorten(&text, RESULT_TOKENS);
-    let left_out = text.chars().count() - head.chars().count();
-    let short = format!("{head}\n[shortened: {left_out} more characters did not fit]");
-    let after = tokens::of_text(&short);
-    result.content = Some(MessageContent::Text(short));
-    before.saturating_sub(after)
 }
 
 /// The configured prompt, skill cards, the meaning of frames, and the date.
@@ -302,14 +324,5 @@ mod tests {
         assert_eq!(kept(&[10, 50], 100), 1);
         assert_eq!(kept(&[10, 70], 100), 0);
         assert_eq!(kept(&[], 100), 0);
-    }
-
-    #[test]
-    fn a_long_result_is_truncated_once_with_a_note() {
-        let mut result = crate::tools::result("c1", "search", "word ".repeat(1000));
-        assert!(shorten(&mut result) > 1000);
-        let text = result.content.as_ref().map(MessageContent::text).unwrap_or_default();
-        assert!(text.ends_with(" more characters did not fit]"), "{text}");
-        assert_eq!(shorten(&mut result), 0);
     }
 }

@@ -42,6 +42,13 @@ pub(crate) fn message(ctx: &RunCtx, config: &Config) -> ModelMessage {
     event.message(config)
 }
 
+/// Reports that the provider could not read the model's last answer.
+pub(crate) fn malformed_call() -> ModelMessage {
+    let report = json!({"message": "your last answer was malformed and not received: a tool call that is not \
+        valid JSON, or of a tool that is not offered. Write it again."});
+    ModelMessage::text(Role::User, format!("<event type=\"model.malformed_call\">{report}</event>"))
+}
+
 /// A message that arrived during the run.
 pub(crate) fn steered(item: &SteeringItem, config: &Config) -> ModelMessage {
     let event = EventSource {

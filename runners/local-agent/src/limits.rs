@@ -1,20 +1,23 @@
 //! Limits of a run: tokens, cost, time, and failing calls.
 //!
 //! Invariant: limits apply to this run only; each has its own code and a message for the user. Whether to stop is
-//! checked before whether to warn.
+//! checked before whether to warn. Failures are counted by rounds, so the model sees every error before they stop it.
 
 use crate::config::Config;
 use crate::texts::Texts;
-use crate::tools::PROJECT_CLI;
+use crate::tools::method;
 use greenroom_sdk::{ModelToolCall, Object, RunFailure, Value};
 use std::collections::{HashMap, VecDeque};
 use std::time::{Duration, Instant};
 
-/// The same call may fail this often before the model is warned.
+/// The same call may fail in this many rounds before the model is warned.
 const SAME_FAILURES: u32 = 3;
-/// The number of recent calls for the error rate, and how many of them may fail.
+/// The number of recent rounds for the error rate, and how many of them may fail. The same share of its calls makes a
+/// round fail.
 const WINDOW: usize = 10;
 const FAILURES_IN_WINDOW: usize = 8;
+/// Failing calls in a row that stop the run, unless all of them are in its first failing round.
+const FAILURES_IN_A_ROW: usize = 40;
 
 pub(crate) struct Limits {
     started: Instant,
@@ -24,6 +27,9 @@ pub(crate) struct Limits {
     usage: Object,
     failures: HashMap<String, u32>,
     recent: VecDeque<bool>,
+    /// Calls that failed since the last one that did not, and the rounds they were in.
+    calls_failed: usize,
+    rounds_failed: usize,
     texts: Texts,
 }
 
@@ -37,6 +43,8 @@ impl Limits {
             usage: Object::new(),
             failures: HashMap::new(),
             recent: VecDeque::new(),
+            calls_failed: 0,
+            rounds_failed: 0,
             texts,
         }
     }
@@ -90,33 +98,56 @@ impl Limits {
         RunFailure::new("limit.time", self.texts.time_limit_reached())
     }
 
-    /// Records the outcome of a call. `Some` is a warning for the model.
-    pub(crate) fn note(
+    /// Records the outcomes of the calls of one answer. `Some` is a warning for the model, in the result of that call.
+    pub(crate) fn note_round(
         &mut self,
-        call: &ModelToolCall,
-        failed: bool,
-    ) -> Result<Option<String>, RunFailure> {
-        self.recent.push_back(failed);
+        calls: &[ModelToolCall],
+        failed: &[bool],
+    ) -> Result<Vec<Option<String>>, RunFailure> {
+        let failures = failed.iter().filter(|failed| **failed).count();
+        self.recent.push_back(failures * WINDOW >= failed.len() * FAILURES_IN_WINDOW);
         if self.recent.len() > WINDOW {
             self.recent.pop_front();
         }
-        let written = call.args_text.clone().unwrap_or_else(|| call.args.to_string());
-        let same = format!("{} {written}", call.name);
-        if !failed {
-            self.failures.remove(&same);
-            return Ok(None);
+        match failures == failed.len() {
+            true => {
+                (self.calls_failed, self.rounds_failed) =
+                    (self.calls_failed + failures, self.rounds_failed + 1)
+            }
+            false => (self.calls_failed, self.rounds_failed) = (0, 0),
         }
-        let times = self.failures.entry(same).or_default();
-        *times += 1;
-        if *times > SAME_FAILURES {
+        let mut noted: HashMap<String, Option<String>> = HashMap::new();
+        for (call, failed) in calls.iter().zip(failed) {
+            let same = same_call(call);
+            if !failed {
+                self.failures.remove(&same);
+            } else if !noted.contains_key(&same) {
+                let warning = self.note_failure(call, &same)?;
+                noted.insert(same, warning);
+            }
+        }
+        let failures = self.recent.iter().filter(|failed| **failed).count();
+        let is_steady = self.recent.len() == WINDOW && failures >= FAILURES_IN_WINDOW;
+        if is_steady || (self.rounds_failed > 1 && self.calls_failed >= FAILURES_IN_A_ROW) {
+            return Err(RunFailure::new("loop.error_cascade", self.texts.error_cascade()));
+        }
+        // Each warning is given once.
+        Ok(calls.iter().map(|call| noted.remove(&same_call(call)).flatten()).collect())
+    }
+
+    /// One more round in which a call failed.
+    fn note_failure(
+        &mut self,
+        call: &ModelToolCall,
+        same: &str,
+    ) -> Result<Option<String>, RunFailure> {
+        let rounds = self.failures.entry(same.to_owned()).or_default();
+        *rounds += 1;
+        if *rounds > SAME_FAILURES {
             let message = self.texts.repeated_failure(&called(call));
             return Err(RunFailure::new("loop.repeated_failure", message));
         }
-        let failures = self.recent.iter().filter(|failed| **failed).count();
-        if self.recent.len() == WINDOW && failures >= FAILURES_IN_WINDOW {
-            return Err(RunFailure::new("loop.error_cascade", self.texts.error_cascade()));
-        }
-        Ok((*times == SAME_FAILURES).then(|| {
+        Ok((*rounds == SAME_FAILURES).then(|| {
             format!(
                 "this exact call has failed {SAME_FAILURES} times: change it or do without; \
                  repeating it ends the run"
@@ -125,13 +156,14 @@ impl Limits {
     }
 }
 
+fn same_call(call: &ModelToolCall) -> String {
+    let written = call.args_text.clone().unwrap_or_else(|| call.args.to_string());
+    format!("{} {written}", call.name)
+}
+
 /// The name of the called tool, or method of the project CLI.
 fn called(call: &ModelToolCall) -> String {
-    let word = |key: &str| call.args.get(key).and_then(Value::as_str);
-    match (word("module"), word("method")) {
-        (Some(module), Some(method)) if call.name == PROJECT_CLI => format!("{module}.{method}"),
-        _ => call.name.clone(),
-    }
+    method(call).unwrap_or_else(|| call.name.clone())
 }
 
 #[cfg(test)]
@@ -148,10 +180,11 @@ mod tests {
         Limits::new(config, Texts::for_text("hello"))
     }
 
-    fn code(noted: Result<Option<String>, RunFailure>) -> String {
-        match noted {
-            Ok(None) => "fine".to_owned(),
-            Ok(Some(_)) => "warned".to_owned(),
+    /// One call per round.
+    fn note(limits: &mut Limits, args: Value, failed: bool) -> String {
+        match limits.note_round(&[call(args)], &[failed]) {
+            Ok(warnings) if warnings == [None] => "fine".to_owned(),
+            Ok(_) => "warned".to_owned(),
             Err(failure) => failure.code,
         }
     }
@@ -159,7 +192,7 @@ mod tests {
     #[test]
     fn a_repeatedly_failing_call_causes_a_warning_and_then_stops_the_run() {
         let mut limits = limits(&Config::default());
-        let mut note = || code(limits.note(&call(json!({"n": 1})), true));
+        let mut note = || note(&mut limits, json!({"n": 1}), true);
         let verdicts = [note(), note(), note(), note()];
         assert_eq!(verdicts, ["fine", "fine", "warned", "loop.repeated_failure"]);
     }
@@ -168,16 +201,31 @@ mod tests {
     fn a_success_resets_the_failures_of_that_call() {
         let mut limits = limits(&Config::default());
         for failed in [true, true, false, true, true] {
-            assert_eq!(code(limits.note(&call(json!({})), failed)), "fine");
+            assert_eq!(note(&mut limits, json!({}), failed), "fine");
         }
-        assert_eq!(code(limits.note(&call(json!({})), true)), "warned");
+        assert_eq!(note(&mut limits, json!({}), true), "warned");
     }
 
     #[test]
-    fn many_different_failing_calls_stop_the_run() {
+    fn many_different_failing_rounds_stop_the_run() {
         let mut limits = limits(&Config::default());
-        let mut verdicts = (0..40).map(|n| code(limits.note(&call(json!({"n": n})), true)));
-        assert!(verdicts.any(|verdict| verdict == "loop.error_cascade"));
+        let verdicts: Vec<String> =
+            (0..10).map(|n| note(&mut limits, json!({"n": n}), true)).collect();
+        assert_eq!(verdicts[8..], ["fine", "loop.error_cascade"]);
+    }
+
+    #[test]
+    fn the_calls_of_one_answer_are_one_failure() {
+        let mut limits = limits(&Config::default());
+        let same = vec![call(json!({})); 10];
+        let other: Vec<ModelToolCall> = (0..10).map(|n| call(json!({"n": n}))).collect();
+        assert_eq!(limits.note_round(&same, &[true; 10]).unwrap(), vec![None; 10]);
+        assert_eq!(limits.note_round(&other, &[true; 10]).unwrap(), vec![None; 10]);
+        let warned = limits.note_round(&same, &[true; 10]).unwrap();
+        assert_eq!(warned, vec![None; 10]);
+        // The fortieth failing call in a row.
+        let halted = limits.note_round(&other, &[true; 10]).unwrap_err();
+        assert_eq!(halted.code, "loop.error_cascade");
     }
 
     #[test]

@@ -27,7 +27,11 @@ pub(crate) fn manifest() -> Manifest {
         .knowledge_bases(&[KnowledgePermission::List, KnowledgePermission::Retrieve])
         .history(&[HistoryPermission::Page, HistoryPermission::Search])
         .events(&[EventPermission::Get])
-        .artifacts(&[ArtifactPermission::Metadata, ArtifactPermission::Read])
+        .artifacts(&[
+            ArtifactPermission::Metadata,
+            ArtifactPermission::Read,
+            ArtifactPermission::Create,
+        ])
         // Any area opens state, where the checkpoint and the choice of a model are.
         .storage(&[StorageArea::Plugin]);
     form::items().into_iter().fold(manifest, Manifest::config)

@@ -13,6 +13,7 @@ use greenroom_sdk::{
     CountTokensParams, ModelInvokeParams, ModelMessage, ModelPermission, ModelStreamItem, Object,
     ProviderResponse, Role, RunCtx, RunFailure, ToolResource, Value, json,
 };
+use sha2::{Digest, Sha256};
 use std::collections::HashSet;
 use std::time::Duration;
 use tokio::time::timeout;
@@ -26,8 +27,9 @@ const FINAL_CODES: [&str; 4] = ["unauthorized", "budget_exceeded", "cancelled", 
 /// One model request.
 pub(crate) struct Request<'r> {
     pub(crate) messages: Vec<ModelMessage>,
-    /// Tools that the model may call; if empty, it must response_state.
     pub(crate) tools: &'r [ToolResource],
+    /// Whether the model may call them, or must answer.
+    pub(crate) may_call: bool,
 }
 
 pub(crate) struct Models<'a> {
@@ -121,7 +123,11 @@ impl<'a> Models<'a> {
         limits: &mut Limits,
     ) -> Result<Turn, FailedResponse> {
         let before = |failure| FailedResponse { failure, started: false };
-        let params = self.params(request.messages.clone(), request.tools);
+        let mut params = self.params(request.messages.clone(), request.tools);
+        if !request.may_call && params.tools.is_some() {
+            let options = params.extra_args.get_or_insert_default();
+            options.insert("tool_choice".to_owned(), "none".into());
+        }
         if !is_granted(self.current(), ModelPermission::Stream) {
             let response_state =
                 timeout(self.idle_timeout(), self.ctx.models().invoke(params)).await;
@@ -184,7 +190,10 @@ impl<'a> Models<'a> {
     }
 
     fn params(&self, mut messages: Vec<ModelMessage>, tools: &[ToolResource]) -> ModelInvokeParams {
-        let options = self.config.model_options();
+        let mut options = self.config.model_options();
+        if let Some(key) = session_key(self.ctx) {
+            options.entry("cache_key").or_insert_with(|| key.into());
+        }
         let mut offered = None;
         if self.is_prompted() {
             messages = prompted::as_text(&messages);
@@ -281,6 +290,21 @@ impl<'a> ResponseState<'a> {
     fn failed(&self, failure: RunFailure) -> FailedResponse {
         FailedResponse { failure, started: self.started }
     }
+}
+
+/// The same in every request of a conversation: a provider keeps the prompts of one key together.
+fn session_key(ctx: &RunCtx) -> Option<String> {
+    let conversation = ctx.conversation.as_ref()?;
+    let agent = ctx.metadata.get("agent").and_then(Value::as_str);
+    let parts = json!([
+        conversation.workspace_id,
+        conversation.bot_id,
+        agent,
+        conversation.conversation_id,
+        conversation.thread_id
+    ]);
+    let hash = Sha256::digest(parts.to_string().as_bytes());
+    Some(hash[..16].iter().fold(String::new(), |text, byte| format!("{text}{byte:02x}")))
 }
 
 /// Whether it is a chat model.

@@ -1,7 +1,7 @@
 //! Which tools a request offers: all of them, or relevant ones and a search for the others.
 //!
-//! Invariant: the order is stable and only grows at its end, so that prompt caches stay valid. Offering does not affect
-//! what may be called.
+//! Invariant: the order is stable and only grows at its end, also from run to run, so that prompt caches stay valid.
+//! Offering does not affect what may be called.
 
 use crate::config::Config;
 use crate::tools::PROJECT_CLI;
@@ -16,7 +16,25 @@ const ALWAYS_OFFERED: [&str; 2] = [PROJECT_CLI, "skill.read"];
 const TOP_K: u64 = 5;
 const TOP_K_MAX: u64 = 20;
 
+/// With this many times the configured number of tools, a conversation starts with a new choice.
+const GROWTH_MAX: usize = 3;
+/// A run adds this part of the configured number to what the last one offered.
+const NEW_SHARE: usize = 4;
+/// Characters of a search query.
+const QUERY_CHARS_MAX: usize = 1000;
+
+/// What earlier runs of the conversation have to do with the choice of tools.
+#[derive(Debug, Default)]
+pub(crate) struct Earlier {
+    /// The names that the last run offered, if they were a choice.
+    pub(crate) offered: Vec<String>,
+    /// The last messages to the agent, newest first.
+    pub(crate) said: Vec<String>,
+}
+
 pub(crate) struct Offer {
+    /// Not all granted tools fit.
+    is_choice: bool,
     granted: Vec<ToolResource>,
     offered: Vec<ToolResource>,
     /// Names found by a search, offered from the next request on.
@@ -25,18 +43,38 @@ pub(crate) struct Offer {
 
 impl Offer {
     /// The tools of the first request: granted tools, and the agent's `own`.
-    pub(crate) async fn new(ctx: &RunCtx, config: &Config, own: Vec<ToolResource>) -> Self {
+    pub(crate) async fn new(
+        ctx: &RunCtx,
+        config: &Config,
+        own: Vec<ToolResource>,
+        earlier: &Earlier,
+    ) -> Self {
         let mut granted = ctx.resources.tools.clone();
         granted.sort_by(|one, other| one.tool_name.cmp(&other.tool_name));
-        let mut offered = match granted.len() > config.tools_in_prompt {
-            true => best(ctx, &granted, config.tools_in_prompt).await,
-            false => granted.clone(),
-        };
-        if granted.len() > offered.len() {
-            offered.push(search_tool());
+        let count = config.tools_in_prompt;
+        if granted.len() <= count {
+            let offered = granted.iter().cloned().chain(own).collect();
+            return Self { is_choice: false, granted, offered, found: Mutex::default() };
         }
-        offered.extend(own);
-        Self { granted, offered, found: Mutex::default() }
+        let wanted = best(ctx, &granted, count, &earlier.said).await;
+        let own: Vec<ToolResource> = std::iter::once(search_tool()).chain(own).collect();
+        let known = [granted.clone(), own.clone()].concat();
+        let mut offered = match earlier.offered.is_empty() {
+            true => Vec::new(),
+            false => continued(&earlier.offered, &wanted, &known, count),
+        };
+        if offered.is_empty() {
+            let chosen = granted.iter().filter(|tool| wanted.contains(&tool.tool_name));
+            offered = chosen.cloned().chain(own).collect();
+        }
+        let is_choice = true;
+        Self { is_choice, granted, offered, found: Mutex::default() }
+    }
+
+    /// The names of the offered tools, if they are a choice.
+    pub(crate) fn chosen(&self) -> Vec<&str> {
+        let names = self.offered.iter().map(|tool| tool.tool_name.as_str());
+        if self.is_choice { names.collect() } else { Vec::new() }
     }
 
     pub(crate) fn tools(&self) -> &[ToolResource] {
@@ -66,19 +104,36 @@ impl Offer {
     }
 }
 
-/// The most relevant tools, by name. If the search fails, the first ones.
-async fn best(ctx: &RunCtx, granted: &[ToolResource], count: usize) -> Vec<ToolResource> {
-    let wanted: Vec<String> = match query(ctx) {
-        Some(query) => {
-            let top_k = u32::try_from(count).unwrap_or(u32::MAX);
-            let result = ctx.tools().search_with(ToolSearchParams { query, top_k }).await;
-            match result {
-                Ok(tools) => tools.into_iter().map(|tool| tool.tool_name).collect(),
-                Err(_) => granted.iter().map(|tool| tool.tool_name.clone()).collect(),
-            }
+/// What the last run offered, as far as it still exists, then the best of what is new. A new choice if that becomes
+/// too much.
+fn continued(
+    before: &[String],
+    wanted: &[String],
+    known: &[ToolResource],
+    count: usize,
+) -> Vec<ToolResource> {
+    let find = |name: &String| known.iter().find(|tool| tool.tool_name == *name).cloned();
+    let mut all: Vec<ToolResource> = before.iter().filter_map(find).collect();
+    let is_new = |name: &&String| !before.contains(name);
+    all.extend(wanted.iter().filter(is_new).take((count / NEW_SHARE).max(1)).filter_map(find));
+    if all.len() > count * GROWTH_MAX { Vec::new() } else { all }
+}
+
+/// The names of the most relevant tools, best first. If the search fails, the first ones.
+async fn best(
+    ctx: &RunCtx,
+    granted: &[ToolResource],
+    count: usize,
+    said: &[String],
+) -> Vec<String> {
+    let mut wanted: Vec<String> = Vec::new();
+    for query in queries(ctx, said) {
+        let top_k = u32::try_from(count).unwrap_or(u32::MAX);
+        match ctx.tools().search_with(ToolSearchParams { query, top_k }).await {
+            Ok(tools) => wanted.extend(tools.into_iter().map(|tool| tool.tool_name)),
+            Err(_) => wanted.extend(granted.iter().map(|tool| tool.tool_name.clone())),
         }
-        None => Vec::new(),
-    };
+    }
     let kept = ALWAYS_OFFERED.iter().map(|name| (*name).to_owned());
     let kept = kept.filter(|name| granted.iter().any(|tool| tool.tool_name == *name));
     let mut names: Vec<String> = Vec::new();
@@ -87,18 +142,23 @@ async fn best(ctx: &RunCtx, granted: &[ToolResource], count: usize) -> Vec<ToolR
             names.push(name);
         }
     }
-    granted.iter().filter(|tool| names.contains(&tool.tool_name)).cloned().collect()
+    names
 }
 
-/// The search query: the event's text, else its type and data.
-fn query(ctx: &RunCtx) -> Option<String> {
+/// The search queries: the event's text, else its type and data; then the text with what was said before it, for an
+/// event that means little by itself.
+fn queries(ctx: &RunCtx, said: &[String]) -> Vec<String> {
     let text = ctx.text().trim();
-    if !text.is_empty() {
-        return Some(text.to_owned());
-    }
     let texts = ctx.event.data.values().filter_map(Value::as_str);
-    let words: Vec<&str> = std::iter::once(ctx.event.event_type.as_str()).chain(texts).collect();
-    Some(words.join(" ")).filter(|query| !query.trim().is_empty())
+    let words: Vec<&str> = match text.is_empty() {
+        true => std::iter::once(ctx.event.event_type.as_str()).chain(texts).collect(),
+        false => vec![text],
+    };
+    let alone = words.join(" ");
+    let said = said.iter().map(|text| text.trim()).collect::<Vec<_>>().join("\n");
+    let together = if said.is_empty() { String::new() } else { format!("{alone}\n{said}") };
+    let queries = [alone, together].into_iter().filter(|query| !query.trim().is_empty());
+    queries.map(|query| query.chars().take(QUERY_CHARS_MAX).collect()).collect()
 }
 
 fn search_params(args: &Object) -> Result<ToolSearchParams, AgentAPIError> {

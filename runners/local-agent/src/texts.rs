@@ -98,6 +98,13 @@ impl Texts {
         }
     }
 
+    pub(crate) fn malformed_call(self, model: &str) -> String {
+        match self {
+            Self::English => format!("The model `{model}` repeatedly wrote malformed tool calls."),
+            Self::Chinese => format!("模型 `{model}` 多次生成了格式错误的工具调用。"),
+        }
+    }
+
     pub(crate) fn answer_filtered(self, model: &str) -> String {
         match self {
             Self::English => format!(

@@ -49,17 +49,34 @@ pub(crate) fn shorten(text: &str, tokens_max: u64) -> String {
         return text.to_owned();
     }
     // One token is reserved for the ellipsis.
-    let mut left = tokens_max.saturating_sub(1) * 5;
-    let mut end = 0;
-    for (at, c) in text.char_indices() {
+    format!("{}…", start(text, tokens_max.saturating_sub(1)))
+}
+
+/// The longest start of a text with at most this many tokens.
+pub(crate) fn start(text: &str, tokens_max: u64) -> &str {
+    let bytes = fitting(text.chars(), tokens_max);
+    &text[..bytes]
+}
+
+/// The longest end of a text with at most this many tokens.
+pub(crate) fn end(text: &str, tokens_max: u64) -> &str {
+    let bytes = fitting(text.chars().rev(), tokens_max);
+    &text[text.len() - bytes..]
+}
+
+/// The bytes of the first characters with at most this many tokens.
+fn fitting(chars: impl Iterator<Item = char>, tokens_max: u64) -> usize {
+    let mut left = tokens_max * 5;
+    let mut bytes = 0;
+    for c in chars {
         let weight = of_char(c);
         if weight > left {
             break;
         }
         left -= weight;
-        end = at + c.len_utf8();
+        bytes += c.len_utf8();
     }
-    format!("{}…", &text[..end])
+    bytes
 }
 
 /// In fifths of a token.

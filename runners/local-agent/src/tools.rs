@@ -1,12 +1,13 @@
 //! The tool calls of one turn: each gets exactly one result.
 //!
 //! Invariant: invalid JSON is never executed; a failed call is reported as such. Calls that only read are executed
-//! concurrently, all others one at a time, in the order of the turn.
+//! concurrently, all others one at a time, in the order of the turn; what a call may change, the host says.
 
 use crate::config::Config;
 use crate::history;
 use crate::limits::Limits;
-use crate::retrieval::{self, Offer};
+use crate::reading;
+use crate::retrieval::{self, Earlier, Offer};
 use futures_util::future::join_all;
 use greenroom_sdk::{
     AgentAPIError, ErrorCode, ModelMessage, ModelToolCall, Object, Role, RunCtx, RunFailure,
@@ -30,6 +31,12 @@ pub(crate) struct Toolbox<'a> {
     offer: Offer,
 }
 
+/// The results of one turn's calls, in their order, and the warnings in them by call id.
+pub(crate) struct Executed {
+    pub(crate) messages: Vec<ModelMessage>,
+    pub(crate) warnings: Object,
+}
+
 /// The outcome of a call.
 struct Outcome {
     result: Value,
@@ -38,15 +45,28 @@ struct Outcome {
 }
 
 impl<'a> Toolbox<'a> {
-    pub(crate) async fn open(ctx: &'a RunCtx, config: &Config) -> Result<Self, RunFailure> {
-        let own =
-            Vec::from_iter(ctx.context.available_apis.history_search.then(history::search_tool));
-        Ok(Self { ctx, offer: Offer::new(ctx, config, own).await })
+    pub(crate) async fn open(
+        ctx: &'a RunCtx,
+        config: &Config,
+        earlier: &Earlier,
+    ) -> Result<Self, RunFailure> {
+        let apis = &ctx.context.available_apis;
+        let own = [
+            apis.history_search.then(history::search_tool),
+            apis.artifact_read.then(reading::tool),
+        ];
+        let own = own.into_iter().flatten().collect();
+        Ok(Self { ctx, offer: Offer::new(ctx, config, own, earlier).await })
     }
 
     /// The tools of the next request.
     pub(crate) fn offered(&self) -> &[ToolResource] {
         self.offer.tools()
+    }
+
+    /// The names of the offered tools, if they are a choice.
+    pub(crate) fn chosen(&self) -> Vec<&str> {
+        self.offer.chosen()
     }
 
     /// The granted tool for a name as providers rewrite it: only offered names are
@@ -66,30 +86,32 @@ impl<'a> Toolbox<'a> {
         &mut self,
         calls: &[ModelToolCall],
         limits: &mut Limits,
-    ) -> Result<Vec<ModelMessage>, RunFailure> {
+    ) -> Result<Executed, RunFailure> {
         let (calls, beyond) = calls.split_at(calls.len().min(CALLS_MAX));
-        let mut messages = Vec::with_capacity(calls.len() + beyond.len());
-        let mut halt = None;
+        let mut outcomes = Vec::with_capacity(calls.len());
         for batch in self.batches(calls) {
             let done = join_all(batch.iter().map(|call| self.execute_one(call))).await;
-            for (call, done) in batch.iter().zip(done) {
-                let Outcome { error, mut content, .. } = done?;
-                match limits.note(call, error.is_some()) {
-                    Ok(Some(warning)) => content = with_warning(&content, &warning),
-                    Ok(None) => {}
-                    Err(failure) => halt = halt.or(Some(failure)),
-                }
-                self.offer.used(&call.name);
-                messages.push(result(&call.id, &call.name, content));
+            for done in done {
+                outcomes.push(done?);
             }
-            if let Some(failure) = halt {
-                return Err(failure);
-            }
+        }
+        let failed: Vec<bool> = outcomes.iter().map(|done| done.error.is_some()).collect();
+        let noted = limits.note_round(calls, &failed)?;
+        let mut messages = Vec::with_capacity(calls.len() + beyond.len());
+        let mut warnings = Object::new();
+        for ((call, done), warning) in calls.iter().zip(outcomes).zip(noted) {
+            let content = match &warning {
+                Some(warning) => with_warning(&done.content, warning),
+                None => done.content,
+            };
+            warnings.extend(warning.map(|warning| (call.id.clone(), warning.into())));
+            self.offer.used(&call.name);
+            messages.push(result(&call.id, &call.name, content));
         }
         for call in beyond {
             messages.push(self.reject(call).await?);
         }
-        Ok(messages)
+        Ok(Executed { messages, warnings })
     }
 
     /// The result of a call beyond the limit.
@@ -118,7 +140,13 @@ impl<'a> Toolbox<'a> {
 
     fn only_reads(&self, call: &ModelToolCall) -> bool {
         let granted = self.ctx.resources.tools.iter().find(|tool| tool.tool_name == call.name);
-        granted.is_none_or(|tool| tool.metadata.get("risk") == Some(&"read".into()))
+        // The agent's own tools read, and the host refuses unknown ones.
+        let Some(tool) = granted else { return true };
+        let risk = match tool.metadata.get("risks") {
+            Some(methods) => method(call).and_then(|method| methods.get(&method)),
+            None => tool.metadata.get("risk"),
+        };
+        risk.and_then(Value::as_str) == Some("read")
     }
 
     async fn execute_one(&self, call: &ModelToolCall) -> Result<Outcome, RunFailure> {
@@ -147,6 +175,7 @@ impl<'a> Toolbox<'a> {
             _ if is_granted => None,
             retrieval::SEARCH_TOOLS => Some(self.offer.search(ctx, args).await),
             history::SEARCH_HISTORY => Some(history::search(ctx, args).await),
+            reading::READ_ARTIFACT => Some(reading::read(ctx, args).await),
             // The host decides what exists, and tells its operator of a missing grant.
             _ => match call_host(ctx, call, args.clone()).await {
                 done if done.error.is_none() => return done,
@@ -195,22 +224,24 @@ async fn call_host(ctx: &RunCtx, call: &ModelToolCall, parameters: Object) -> Ou
 
 /// The result message of a call, of this run or an earlier one.
 pub(crate) fn result(id: &str, name: &str, content: String) -> ModelMessage {
+    let (content, failed) = with_hint(content);
     ModelMessage {
         tool_call_id: Some(id.to_owned()),
         name: Some(name.to_owned()),
-        ..ModelMessage::text(Role::Tool, with_hint(content))
+        is_error: failed.then_some(true),
+        ..ModelMessage::text(Role::Tool, content)
     }
 }
 
-/// A tool's error, with a hint unless the tool gave one.
-fn with_hint(content: String) -> String {
-    let Ok(mut value) = serde_json::from_str::<Value>(&content) else { return content };
+/// A tool's error, with a hint unless the tool gave one; and whether it is an error.
+fn with_hint(content: String) -> (String, bool) {
+    let Ok(mut value) = serde_json::from_str::<Value>(&content) else { return (content, false) };
     let failed = value.get("status") == Some(&"failure".into());
     let Some(Value::Object(error)) = value.get_mut("error").filter(|_| failed) else {
-        return content;
+        return (content, false);
     };
     let hint = match error.get("code").and_then(Value::as_str) {
-        _ if error.contains_key("hint") => return content,
+        _ if error.contains_key("hint") => return (content, true),
         Some("INVALID_ARGUMENT" | "INVALID_ACTION_INPUT") => {
             "correct the arguments so that they fit the schema, and call again"
         }
@@ -219,7 +250,7 @@ fn with_hint(content: String) -> String {
         _ => "try something else, or tell the user",
     };
     error.insert("hint".to_owned(), hint.into());
-    value.to_string()
+    (value.to_string(), true)
 }
 
 /// An API error with a hint.
@@ -247,7 +278,7 @@ fn malformed(call: &ModelToolCall) -> Value {
 }
 
 /// The warning is part of the result, because nothing may separate a call from its result.
-fn with_warning(content: &str, warning: &str) -> String {
+pub(crate) fn with_warning(content: &str, warning: &str) -> String {
     match serde_json::from_str(content) {
         Ok(Value::Object(mut object)) => {
             object.insert("warning".to_owned(), warning.into());
@@ -255,6 +286,13 @@ fn with_warning(content: &str, warning: &str) -> String {
         }
         _ => format!("{content}\n\nwarning: {warning}"),
     }
+}
+
+/// The method of the project CLI that a call names.
+pub(crate) fn method(call: &ModelToolCall) -> Option<String> {
+    let word = |key: &str| call.args.get(key).and_then(Value::as_str);
+    (call.name == PROJECT_CLI).then_some(())?;
+    Some(format!("{}.{}", word("module")?, word("method")?))
 }
 
 /// The most similar names, best first.
@@ -299,13 +337,13 @@ mod tests {
     #[test]
     fn a_failure_has_a_hint_unless_the_tool_gave_one() {
         let hinted = with_hint(r#"{"status":"failure","error":{"code":"TIMEOUT"}}"#.to_owned());
-        assert!(hinted.contains("it took too long"), "{hinted}");
-        for same in [
-            r#"{"status":"failure","error":{"code":"TIMEOUT","hint":"wait"}}"#,
-            r#"{"error": {"code": 7}}"#,
-            "no JSON",
+        assert!(hinted.0.contains("it took too long") && hinted.1, "{hinted:?}");
+        for (same, failed) in [
+            (r#"{"status":"failure","error":{"code":"TIMEOUT","hint":"wait"}}"#, true),
+            (r#"{"error": {"code": 7}}"#, false),
+            ("no JSON", false),
         ] {
-            assert_eq!(with_hint(same.to_owned()), same);
+            assert_eq!(with_hint(same.to_owned()), (same.to_owned(), failed));
         }
     }
 

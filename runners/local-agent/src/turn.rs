@@ -42,6 +42,11 @@ impl Turn {
         self.text.trim().is_empty() && self.calls.is_empty() && !self.has_media()
     }
 
+    /// The provider could not read it: usually a malformed tool call.
+    pub(crate) fn is_unreadable(&self) -> bool {
+        self.is_empty() && self.finish_reason.as_deref() == Some("error")
+    }
+
     /// Segments other than text and calls.
     pub(crate) fn shown_segments(&self) -> Option<Vec<Value>> {
         let says_more = |segment: &Object| !matches!(kind(segment), "text" | "tool_call");

@@ -62,6 +62,12 @@ pub struct Args {
     /// Actor whose data is used
     #[arg(long, value_name = "ID", default_value = "cli")]
     actor: String,
+    /// Source whose actor it is [default: api]
+    #[arg(long, value_name = "SOURCE")]
+    source: Option<String>,
+    /// Token whose actor it is: `NAME` of `[tokens.NAME]`, for a sender without `actors = "any"`
+    #[arg(long, value_name = "NAME")]
+    sender: Option<String>,
     /// Workspace of the data
     #[arg(long, value_name = "ID")]
     workspace: Option<String>,
@@ -115,13 +121,22 @@ async fn built_in(
     method: &str,
     input: &Value,
 ) -> Result<CliResult, Failure> {
-    if args.actor.is_empty() || args.actor.chars().any(char::is_control) {
-        let message = format!("`--actor` is not the id of an actor: {:?}", args.actor);
-        return Err(Failure::new(message).hint("an id is not empty and has one line"));
+    let named = [("source", &args.source), ("sender", &args.sender)];
+    let named = named.into_iter().filter_map(|(name, value)| Some((name, value.as_ref()?)));
+    for (name, value) in named.chain([("actor", &args.actor)]) {
+        if value.is_empty() || value.chars().any(char::is_control) {
+            let message = format!("`--{name}` is not an id: {value:?}");
+            return Err(Failure::new(message).hint("an id is not empty and has one line"));
+        }
     }
     let place = Place::find(&args.host, &env::get)?;
     let host = place.locate()?;
-    let on_behalf = OnBehalf { actor: args.actor.clone(), workspace: args.workspace.clone() };
+    let on_behalf = OnBehalf {
+        actor: args.actor.clone(),
+        source: args.source.clone(),
+        token: args.sender.clone(),
+        workspace: args.workspace.clone(),
+    };
     let token = host.token.expose().to_owned();
     let records = HttpRecords::new(host.url.as_str(), token, Some(on_behalf));
     let http = reqwest::Client::builder()

@@ -177,6 +177,8 @@ pub(super) fn check(loaded: &Loaded) -> Result<(), Failure> {
     }
     let (modules, skills) = check_tools(loaded)?;
     let methods: Vec<String> = modules.all().map(|(name, ..)| name).collect();
+    // A module is explained by a skill of its name.
+    let skills: Vec<String> = skills.names().into_iter().chain(modules.names()).collect();
     for (name, agent) in &config.agents {
         if let Some((message, hint)) =
             agent.grant.tools.iter().find_map(|tool| no_tool(config, tool))
@@ -185,11 +187,11 @@ pub(super) fn check(loaded: &Loaded) -> Result<(), Failure> {
             return Err(usage(loaded.invalid_at(&key, message, Some(hint))));
         }
         let method = missing(&agent.grant.modules, &methods).map(|name| ("method", name));
-        let skill = missing(&agent.grant.skills, &skills.names()).map(|name| ("skill", name));
+        let skill = missing(&agent.grant.skills, &skills).map(|name| ("skill", name));
         if let Some((what, missing)) = method.or(skill) {
             let message = format!("there is no {what} `{missing}`");
             let key = if what == "skill" { "skills" } else { "modules" };
-            let known = if what == "skill" { skills.names() } else { methods };
+            let known = if what == "skill" { skills } else { methods };
             let hint = format!("available: {}", quoted(&known));
             let key = ["agents", name, "grant", key];
             return Err(usage(loaded.invalid_at(&key, message, Some(hint))));

@@ -86,12 +86,13 @@ async fn forty_failing_calls_always_halt() {
         "[[rule]]\nwhen.text = \"same\"\nanswer = [{same}]\n[[rule]]\nanswer = [{mixed}]\n"
     );
     let scene = Setting { script: &script, ..Setting::default() }.open().await;
-    let run = scene.say("c1", "all the same").await;
-    assert_eq!(outcome(&run), (RunStatus::Failed, "loop.repeated_failure"));
-    assert!(calls(&scene, &run).await < 40);
-    let run = scene.say("c2", "mixed").await;
-    assert_eq!(outcome(&run), (RunStatus::Failed, "loop.error_cascade"));
-    assert!(calls(&scene, &run).await < 40);
+    // The model sees the errors of its first answer; the second one ends the run.
+    for (conversation, text) in [("c1", "all the same"), ("c2", "mixed")] {
+        let run = scene.say(conversation, text).await;
+        assert_eq!(outcome(&run), (RunStatus::Failed, "loop.error_cascade"), "{text}");
+        assert_eq!(calls(&scene, &run).await, 80, "{text}");
+    }
+    assert_eq!(scene.requests().len(), 4);
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -235,7 +235,7 @@ async fn a_run_that_outgrows_the_window_lets_go_of_old_turns_first_then_of_long_
     assert_eq!(notes(&requests[3]), 6);
     let last = requests.last().unwrap();
     assert_eq!(notes(last), 0);
-    let shortened = |request: &Value| request.to_string().matches("[shortened: ").count();
+    let shortened = |request: &Value| request.to_string().matches("[cut: ").count();
     assert!(shortened(last) > 0, "{last}");
     // Nothing is shortened while there are old turns to let go of.
     assert!(requests.iter().all(|request| notes(request) == 0 || shortened(request) == 0));

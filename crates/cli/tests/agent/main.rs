@@ -14,15 +14,18 @@ mod form;
 mod grants;
 mod killed;
 mod knowledge;
+mod large;
 mod long;
 #[path = "loop.rs"]
 mod loops;
 mod many_tools;
 mod models;
+mod prefix;
 #[path = "../resources/programs.rs"]
 #[expect(dead_code, reason = "shared with the tests of tools, which need more of it")]
 mod programs;
 mod raw;
+mod rounds;
 mod scene;
 mod sentences;
 #[path = "../resources/models/server.rs"]

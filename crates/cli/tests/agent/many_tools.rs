@@ -8,7 +8,7 @@ use greenroom_testkit::host::TestHost;
 use serde_json::{Value, json};
 
 /// What the agent offers beside the granted tools.
-const OWN: [&str; 2] = ["search_tools", "search_history"];
+const OWN: [&str; 3] = ["search_tools", "search_history", "artifact_read"];
 
 async fn crowded(script: &str) -> Scene {
     let (more, grant) = (yard(60), "tools = [\"yard.*\"]");
@@ -115,7 +115,7 @@ async fn as_many_tools_as_fit_are_all_offered_and_nothing_is_searched() {
     }
     let requests = scene.requests();
     let names = offered(&requests[0]);
-    assert_eq!(granted(&requests[0]).len(), 9, "{names:?}");
+    assert_eq!(granted(&requests[0]).len(), 10, "{names:?}");
     assert!(!names.contains(&"search_tools".to_owned()), "{names:?}");
     assert_eq!(requests[0]["tools"].to_string(), requests[1]["tools"].to_string());
 }
@@ -155,4 +155,30 @@ async fn a_run_waits_for_a_plugin_that_is_slow_to_tell_its_tools() {
     let scene = Setting { more: &more, grant, files: &[FOLDER], ..Setting::default() }.open().await;
     scene.answer("c1", "hello").await;
     assert!(offered(&scene.requests()[0]).contains(&"yard_meet".to_owned()));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_choice_of_tools_grows_at_its_end_from_turn_to_turn() {
+    let script = r#"
+[[rule]]
+when = { text = "parcel", tool_result = false }
+answer = [{ call = "search_tools", args = { query = "garden", top_k = 1 } }]
+[[rule]]
+answer = "I see."
+"#;
+    let scene = crowded(script).await;
+    for text in ["look at my invoice", "send the parcel", "thanks", "and what is the weather like?"]
+    {
+        scene.answer("c1", text).await;
+    }
+    let requests = scene.requests();
+    assert_eq!(requests.len(), 5);
+    for pair in requests.windows(2) {
+        let (first, second) = (offered(&pair[0]), offered(&pair[1]));
+        assert_eq!(first, second[..first.len()]);
+    }
+    let last = offered(&requests[4]);
+    for word in ["invoice", "parcel", "garden", "weather"] {
+        assert!(last.iter().any(|name| name.contains(word)), "{word}: {last:?}");
+    }
 }

@@ -124,7 +124,7 @@ fn an_actor_that_is_none_is_named_as_the_mistake() {
     exit 1
     --- stdout
     --- stderr
-    error: `--actor` is not the id of an actor: "a\nb"
+    error: `--actor` is not an id: "a\nb"
     hint: an id is not empty and has one line
     "#);
 }

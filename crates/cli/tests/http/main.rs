@@ -14,6 +14,7 @@ mod interface;
 mod openapi;
 mod origins;
 mod pages;
+mod people;
 mod proxy;
 mod senders;
 mod sessions;

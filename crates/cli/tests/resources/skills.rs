@@ -42,3 +42,36 @@ grant = { skills = ["booking"] }
     assert!(one["result"]["result"]["content"].as_str().unwrap().ends_with("# How to booking\n"));
     assert_eq!(stage.told("two").await["result"]["error"]["code"], "NOT_FOUND");
 }
+
+#[tokio::test]
+async fn a_built_in_module_is_explained_before_its_first_call() {
+    let config = r#"
+[agents.clerk]
+runner = "plugin:test/puppet/main"
+events = []
+grant = { modules = ["calendar.create", "calendar.read"], skills = ["calendar"] }
+"#;
+    let stage = Stage::open(config).await;
+    let read = |path: &str, name: &str| {
+        let parameters = json!({"skill": "calendar", "path": path});
+        let params = json!({"tool_name": "skill.read", "parameters": parameters});
+        json!(["call", "tools.call", params, name])
+    };
+    let steps = vec![
+        json!(["tell", "resources"]),
+        read("SKILL.md", "overview"),
+        read("create.md", "create"),
+        read("delete.md", "delete"),
+    ];
+    let run = play(&stage, "ann", "c1", steps).await;
+    let resources: Value = serde_json::from_str(&stage.answers_of(&run).await[0]).unwrap();
+    assert_eq!(resources["skills"][0]["name"], "calendar");
+    let overview = stage.told("overview").await["result"]["result"]["content"].to_string();
+    assert!(overview.contains("`create`") && !overview.contains("`delete`"), "{overview}");
+    let create = stage.told("create").await["result"]["result"]["content"].to_string();
+    for field in ["title", "start_at", "end_at", "timezone", "location", "notes"] {
+        assert!(create.contains(&format!("`{field}`")), "{field}: {create}");
+    }
+    let delete = stage.told("delete").await;
+    assert_eq!(delete["result"]["error"]["code"], "NOT_FOUND", "{delete}");
+}

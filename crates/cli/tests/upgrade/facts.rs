@@ -109,7 +109,8 @@ fn brief(item: &Value) -> String {
 fn holds(expected: &Value, found: &Value, place: &str) {
     match (expected, found) {
         (Value::Object(expected), Value::Object(found)) => {
-            for (name, value) in expected {
+            // Cards are compiled when they are read: the id of their catalogue is that of current renderers.
+            for (name, value) in expected.iter().filter(|(name, _)| *name != "catalogId") {
                 let place = format!("{place} › {name}");
                 let found = found.get(name).unwrap_or_else(|| panic!("{place} is gone: {found:?}"));
                 holds(value, found, &place);

@@ -67,13 +67,13 @@ async fn search(call: &mut Call<'_>) -> Answer {
         Some(vectors) => resources.tools.search_near(&params.query, &vectors, top_k, names),
         None => resources.tools.search(&params.query, top_k, names),
     };
-    let items = found.iter().map(|entry| tool_resource(entry, grant)).collect();
+    let items = found.iter().map(|entry| tool_resource(entry, grant, &resources.tools)).collect();
     answer(&ToolSearchResult { items })
 }
 
 /// A tool with the contracts of the project CLI's methods, which do not fit into a run's context.
 fn detail(call: &Call<'_>, entry: &Entry) -> ToolResource {
-    let mut tool = tool_resource(entry, &call.rights.grant);
+    let mut tool = tool_resource(entry, &call.rights.grant, &call.rights.resources.tools);
     if entry.is_project_cli() {
         let contracts = call.rights.resources.tools.contracts(&call.rights.grant.methods);
         tool.metadata.insert("contracts".to_owned(), Value::Object(contracts));

@@ -69,6 +69,7 @@ fn message(message: &Value) -> Result<ModelMessage, String> {
         tool_call_id: text(message, "tool_call_id").map(str::to_owned),
         name: text(message, "name").map(str::to_owned),
         segments: None,
+        is_error: None,
     })
 }
 

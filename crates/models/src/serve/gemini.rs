@@ -211,6 +211,8 @@ fn finished(mut chunk: Value, reason: &str, usage: Option<&Object>) -> Value {
         "stop" | "tool_calls" => "STOP",
         "length" => "MAX_TOKENS",
         "content_filter" => "SAFETY",
+        // The error that its models are known for.
+        "error" => "MALFORMED_FUNCTION_CALL",
         _ => "OTHER",
     };
     put(&mut chunk["candidates"][0], "finishReason", Some(reason));

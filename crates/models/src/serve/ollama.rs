@@ -76,6 +76,7 @@ fn message(message: &Value) -> Result<ModelMessage, String> {
         tool_call_id: text(message, "tool_call_id").map(str::to_owned),
         name: text(message, "tool_name").or(text(message, "name")).map(str::to_owned),
         segments: None,
+        is_error: None,
     })
 }
 

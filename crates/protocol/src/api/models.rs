@@ -30,6 +30,9 @@ pub struct ModelMessage {
     /// their reasoning back.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub segments: Option<Vec<Object>>,
+    /// For `tool` messages: whether the call failed, for providers that are told.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub is_error: Option<bool>,
 }
 
 impl ModelMessage {
@@ -42,6 +45,7 @@ impl ModelMessage {
             tool_call_id: None,
             name: None,
             segments: None,
+            is_error: None,
         }
     }
 }

@@ -3,12 +3,13 @@
 //! Invariant: the content contains nothing that is meant for the user only; UI hints are sent nowhere.
 
 use super::event::Event;
+use greenroom_tools::ui::BASIC_CATALOGUES;
 use serde_json::{Value, json};
 
 pub(crate) const ACTIVITY: &str = "a2ui-surface";
 
-/// `tool_agent_output` without null fields, and `ui_schema` if present.
-pub(crate) fn metadata(mut metadata: Value) -> Value {
+/// `tool_agent_output` without null fields, and `ui_schema` if present, with the client's id of the catalogue.
+pub(crate) fn metadata(mut metadata: Value, catalogue: &str) -> Value {
     let mut kept = json!({});
     if let Some(output) = metadata["tool_agent_output"].as_object_mut() {
         output.retain(|name, value| !value.is_null() && name != "ui_hints");
@@ -16,6 +17,12 @@ pub(crate) fn metadata(mut metadata: Value) -> Value {
     }
     if metadata["ui_schema"].is_object() {
         kept["ui_schema"] = metadata["ui_schema"].take();
+        let operations = kept["ui_schema"]["operations"].as_array_mut().into_iter().flatten();
+        for surface in operations.filter_map(|operation| operation.get_mut("createSurface")) {
+            if BASIC_CATALOGUES.iter().any(|basic| surface["catalogId"] == *basic) {
+                surface["catalogId"] = catalogue.into();
+            }
+        }
     }
     kept
 }

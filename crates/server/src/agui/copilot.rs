@@ -117,9 +117,10 @@ impl AguiRequest {
             stored_runs.contains(run_id) || (is_live && item["role"] == "user")
         });
         let base = &self.app.options.base_path;
+        let look = history::Look { base, catalogue: self.input.catalogue() };
         let history = match items.is_empty() {
             true => Vec::new(),
-            false => vec![history::snapshot(&items, base)],
+            false => vec![history::snapshot(&items, look)],
         };
         match live {
             Some(live) => {
@@ -128,7 +129,7 @@ impl AguiRequest {
                     from: StreamStart::Beginning,
                     may_be_waiting: true,
                 };
-                let (messages, state) = (history::messages(&items, base), self.input.state.clone());
+                let (messages, state) = (history::messages(&items, look), self.input.state.clone());
                 self.follow_with(run, messages, state, history).await
             }
             None => Ok(self.stored_response(history)),

@@ -9,27 +9,35 @@ use serde_json::{Map, Value, json};
 use std::collections::HashSet;
 
 /// The complete messages of a client, cards included.
-pub(crate) fn snapshot(items: &[Value], base: &BasePath) -> Event {
+pub(crate) fn snapshot(items: &[Value], look: Look<'_>) -> Event {
     let client = json!({"authoritativeActivityTypes": [card::ACTIVITY]});
     let metadata = Map::from_iter([("@ag-ui/client".to_owned(), client)]);
-    Event::MessagesSnapshot { messages: messages(items, base), metadata }
+    Event::MessagesSnapshot { messages: messages(items, look), metadata }
 }
 
-pub(crate) fn messages(items: &[Value], base: &BasePath) -> Vec<Value> {
+/// What messages depend on besides their items.
+#[derive(Clone, Copy)]
+pub(crate) struct Look<'a> {
+    pub(crate) base: &'a BasePath,
+    /// The client's id of the catalogue of cards.
+    pub(crate) catalogue: &'static str,
+}
+
+pub(crate) fn messages(items: &[Value], look: Look<'_>) -> Vec<Value> {
     let mut used = HashSet::new();
-    items.iter().flat_map(|item| message(item, base, &mut used)).collect()
+    items.iter().flat_map(|item| message(item, look, &mut used)).collect()
 }
 
-fn message(item: &Value, base: &BasePath, used: &mut HashSet<String>) -> Vec<Value> {
+fn message(item: &Value, look: Look<'_>, used: &mut HashSet<String>) -> Vec<Value> {
     let (id, text) = (&item["item_id"], item["text"].as_str().unwrap_or_default());
     match item["role"].as_str() {
         Some("user") => {
-            vec![json!({"id": id, "role": "user", "content": content(item, text, base)})]
+            vec![json!({"id": id, "role": "user", "content": content(item, text, look.base)})]
         }
         Some(role @ ("assistant" | "system")) => {
             vec![json!({"id": id, "role": role, "content": text})]
         }
-        Some("tool") => tool(item, text, used),
+        Some("tool") => tool(item, text, look.catalogue, used),
         _ => Vec::new(),
     }
 }
@@ -65,9 +73,9 @@ fn part(segment: &Value, base: &BasePath) -> Option<Value> {
     Some(json!({"type": kind, "source": source}))
 }
 
-fn tool(item: &Value, text: &str, used: &mut HashSet<String>) -> Vec<Value> {
+fn tool(item: &Value, text: &str, catalogue: &str, used: &mut HashSet<String>) -> Vec<Value> {
     let item_id = item["item_id"].as_str().unwrap_or_default();
-    let metadata = card::metadata(item["metadata"].clone());
+    let metadata = card::metadata(item["metadata"].clone(), catalogue);
     let output = &metadata["tool_agent_output"];
     let named = output["tool_call_id"].as_str().unwrap_or(item_id);
     let call_id = match used.insert(named.to_owned()) {
@@ -126,7 +134,7 @@ mod tests {
                 "activityType": "a2ui-surface", "content": {"a2ui_operations": [{"x": 1}]}})
         };
         assert_eq!(
-            messages(&items, &BasePath::default()),
+            messages(&items, Look { base: &BasePath::default(), catalogue: "" }),
             [
                 json!({"id": "i1", "role": "user", "content": [{"type": "text", "text": "look"},
                     {"type": "image", "source": {"type": "url", "value": "/v1/artifacts/art_1",

@@ -1,8 +1,10 @@
 //! `RunAgentInput` of an AG-UI client, and the event built from it.
 //!
-//! Invariant: the event is built from the newest message only; earlier messages and their metadata are not
-//! trusted, and everything else is passed to the runner as client-supplied.
+//! Invariant: the event is a pressed button, or built from the newest message only; earlier messages and their
+//! metadata are not trusted, and everything else is passed to the runner as client-supplied. A message that was
+//! answered is not answered again.
 
+mod action;
 mod content;
 
 use crate::id::Id;
@@ -123,6 +125,11 @@ impl RunInput {
         Ok(Some((run_id, InteractionSubmission { interaction_id, action_id, values })))
     }
 
+    /// The id of the catalogue that the client's cards use.
+    pub(crate) fn catalogue(&self) -> &'static str {
+        action::catalogue(&self.forwarded_props, self.profile() == Profile::Legacy)
+    }
+
     pub(crate) fn resume(&self) -> &[ResumeEntry] {
         self.resume.as_deref().unwrap_or_default()
     }
@@ -145,10 +152,18 @@ impl RunInput {
         let mut event = json!({"event_id": self.run_id, "source": SOURCE,
             "conversation_id": self.thread_id, "workspace_id": workspace, "agent": agent,
             "actor": actor});
-        let newest = self.messages.iter().rev().find(|message| {
-            matches!(message["role"].as_str(), Some("user" | "tool" | "developer" | "system"))
-        });
-        match newest {
+        if let Some(data) = action::pressed(&self.forwarded_props)? {
+            event["event_type"] = action::EVENT_TYPE.into();
+            event["data"] = data;
+            return parse(&event);
+        }
+        let is_shown_only =
+            |message: &&Value| matches!(message["role"].as_str(), Some("activity" | "reasoning"));
+        match self.messages.iter().rev().find(|message| !is_shown_only(message)) {
+            Some(message) if message["role"] == "assistant" => {
+                let message = "`messages` ends with an answer: there is nothing new to answer";
+                return Err(Problem::invalid(message));
+            }
             Some(message) if message["role"] == "tool" => {
                 event["event_type"] = "tool.result.received".into();
                 event["data"] = json!({"results": self.tool_results()});
@@ -160,8 +175,7 @@ impl RunInput {
             }
             None => return Err(Problem::invalid("`messages` contains no message to answer")),
         }
-        NewEvent::parse(event.to_string().as_bytes())
-            .map_err(|error| Problem::invalid(error.to_string()))
+        parse(&event)
     }
 
     /// Text, data and adapter context may be as large as an event; media are stored as artifacts.
@@ -209,6 +223,11 @@ impl RunInput {
         }
         AdapterContext { name: Some(SOURCE.to_owned()), extra }
     }
+}
+
+fn parse(event: &Value) -> Result<NewEvent, Problem> {
+    NewEvent::parse(event.to_string().as_bytes())
+        .map_err(|error| Problem::invalid(error.to_string()))
 }
 
 /// Checks the fields that are used here or returned.

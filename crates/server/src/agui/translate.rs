@@ -28,6 +28,8 @@ pub(crate) struct Stream {
     /// The host's run id.
     pub(crate) run_id: String,
     pub(crate) profile: Profile,
+    /// The client's id of the catalogue of cards.
+    pub(crate) catalogue: &'static str,
 }
 
 #[derive(Debug)]
@@ -44,7 +46,7 @@ pub(crate) struct Translator {
 impl Translator {
     /// A translator for a client with these messages and this state. Its messages of this run are sent again.
     pub(crate) fn new(stream: Stream, messages: Vec<Value>, state: Value) -> Self {
-        let calls = Calls::new(&messages, &stream.run_id);
+        let calls = Calls::new(&messages, &stream);
         let messages = Messages::new(messages, &stream.run_id);
         Self {
             messages,

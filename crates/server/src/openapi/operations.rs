@@ -271,7 +271,7 @@ fn records() -> Vec<Operation> {
         "One operation on the records of a project module\nFor tool processes, with the credential of their \
          call. An admin names the `actor` that owns the records.",
     )
-    .takes(&["workspace_id", "actor"])
+    .takes(&["workspace_id", "actor", "actor_source", "actor_token"])
     .answers("200", json_body("The result.", json!({"type": "object"})))
     .refuses(&["404", "408", "409", "413", "415"]);
     records.described["requestBody"] = json!({"required": true,

@@ -1,19 +1,19 @@
-//! Records of the project modules: an actor's own, and those that others share with them.
+//! Records of the project modules: a person's own, and those that others share with them.
 //!
-//! Invariant: only its owner changes or removes a record; only an actor it was shared with answers.
+//! Invariant: only its owner changes or removes a record; only an actor it was shared with answers. A record without a
+//! source (schema 4) gets that of the first owner who changes it.
 
 use super::Command;
-use crate::records::Record;
+use crate::records::{Person, Record};
 use crate::sql::Tx;
 use crate::{StoreError, params, reads};
 use greenroom_protocol::records::{RecordLink, RecordLinkStatus};
 
 #[derive(Debug, Clone)]
 pub struct WriteRecord {
-    pub workspace_id: String,
-    pub module: String,
     /// Who writes.
-    pub actor: String,
+    pub person: Person,
+    pub module: String,
     pub record_id: String,
     pub change: RecordChange,
     pub now_ms: i64,
@@ -57,94 +57,117 @@ impl Command for WriteRecord {
     type Outcome = RecordWritten;
 
     fn execute(&self, tx: &mut dyn Tx) -> Result<RecordWritten, StoreError> {
-        let found = reads::records::get(tx, self.key())?;
-        match &self.change {
-            RecordChange::Put { if_version, .. } => {
-                let own = found.as_ref().is_none_or(|found| found.owner == self.actor);
-                let version = found.as_ref().map_or(0, |found| found.version);
+        if let RecordChange::Answer { status } = &self.change {
+            return self.answer(tx, *status);
+        }
+        let own = match reads::records::own(tx, &self.person, &self.module, &self.record_id)? {
+            Some(found) => Some(self.adopt(tx, found)?),
+            None => None,
+        };
+        match (&self.change, own) {
+            (RecordChange::Put { if_version, .. }, own) => {
+                let version = own.as_ref().map_or(0, |own| own.version);
                 match if_version {
-                    _ if !own => Ok(RecordWritten::NotFound),
                     Some(wanted) if *wanted != version => Ok(RecordWritten::Conflict(version)),
-                    _ => self.put(tx, found.is_none()),
+                    _ => self.put(tx, own.is_none()),
                 }
             }
-            RecordChange::Delete { if_version } => match found {
-                Some(found) if found.owner == self.actor => match if_version {
-                    Some(wanted) if *wanted != found.version => {
-                        Ok(RecordWritten::Conflict(found.version))
-                    }
-                    _ => self.delete(tx),
-                },
-                _ => Ok(RecordWritten::NotFound),
-            },
-            RecordChange::Share { with, links_max } => match found {
-                Some(found) if found.owner == self.actor => self.share(tx, with, *links_max),
-                _ => Ok(RecordWritten::NotFound),
-            },
-            RecordChange::Answer { status } => self.answer(tx, *status),
+            (RecordChange::Delete { if_version: Some(wanted) }, Some(own))
+                if *wanted != own.version =>
+            {
+                Ok(RecordWritten::Conflict(own.version))
+            }
+            (RecordChange::Delete { .. }, Some(own)) => self.delete(tx, &own),
+            (RecordChange::Share { with, links_max }, Some(own)) => {
+                self.share(tx, &own, with, *links_max)
+            }
+            (_, _) => Ok(RecordWritten::NotFound),
         }
     }
 }
 
 impl WriteRecord {
+    /// Gives a record without a source that of its owner.
+    fn adopt(&self, tx: &mut dyn Tx, found: Record) -> Result<Record, StoreError> {
+        let Person { workspace_id, source, actor } = &self.person;
+        if found.source == *source {
+            return Ok(found);
+        }
+        for sql in [
+            "UPDATE records SET source = ?1
+             WHERE workspace_id = ?2 AND module = ?3 AND source = '' AND owner = ?4 AND record_id = ?5",
+            "UPDATE record_links SET source = ?1
+             WHERE workspace_id = ?2 AND module = ?3 AND source = '' AND owner = ?4 AND record_id = ?5",
+        ] {
+            tx.execute(sql, params![source, workspace_id, &self.module, actor, &self.record_id])?;
+        }
+        Ok(Record { source: source.clone(), ..found })
+    }
+
     fn put(&self, tx: &mut dyn Tx, is_new: bool) -> Result<RecordWritten, StoreError> {
         let RecordChange::Put { starts_at, ends_at, body, records_max, .. } = &self.change else {
             return Ok(RecordWritten::NotFound);
         };
-        let own = (self.workspace_id.as_str(), self.module.as_str(), self.actor.as_str());
-        if is_new && reads::records::count(tx, own, *records_max)? >= *records_max {
+        let (person, module) = (&self.person, &self.module);
+        if is_new && reads::records::count(tx, person, module, *records_max)? >= *records_max {
             return Ok(RecordWritten::TooMany);
         }
         tx.execute(
-            "INSERT INTO records (workspace_id, module, record_id, owner, version, starts_at, ends_at,
+            "INSERT INTO records (workspace_id, module, source, owner, record_id, version, starts_at, ends_at,
                  body, updated_at)
-             VALUES (?1, ?2, ?3, ?4, 1, ?5, ?6, ?7, ?8)
-             ON CONFLICT (workspace_id, module, record_id) DO UPDATE SET
+             VALUES (?1, ?2, ?3, ?4, ?5, 1, ?6, ?7, ?8, ?9)
+             ON CONFLICT (workspace_id, module, source, owner, record_id) DO UPDATE SET
                  version = records.version + 1, starts_at = excluded.starts_at,
                  ends_at = excluded.ends_at, body = excluded.body,
                  updated_at = excluded.updated_at",
             params![
-                &self.workspace_id,
-                &self.module,
+                &person.workspace_id,
+                module,
+                &person.source,
+                &person.actor,
                 &self.record_id,
-                &self.actor,
                 *starts_at,
                 *ends_at,
                 body,
                 self.now_ms
             ],
         )?;
-        let written = reads::records::get(tx, self.key())?;
+        let written = reads::records::own(tx, person, module, &self.record_id)?;
         Ok(written.map_or(RecordWritten::NotFound, RecordWritten::Put))
     }
 
-    fn delete(&self, tx: &mut dyn Tx) -> Result<RecordWritten, StoreError> {
-        let key = params![&self.workspace_id, &self.module, &self.record_id];
-        tx.execute(
-            "DELETE FROM record_links WHERE workspace_id = ?1 AND module = ?2 AND record_id = ?3",
-            key,
-        )?;
-        tx.execute(
-            "DELETE FROM records WHERE workspace_id = ?1 AND module = ?2 AND record_id = ?3",
-            key,
-        )?;
+    fn delete(&self, tx: &mut dyn Tx, own: &Record) -> Result<RecordWritten, StoreError> {
+        let workspace = &self.person.workspace_id;
+        let key = params![workspace, &self.module, &own.source, &own.owner, &self.record_id];
+        for sql in [
+            "DELETE FROM record_links WHERE workspace_id = ?1 AND module = ?2 AND source = ?3
+                 AND owner = ?4 AND record_id = ?5",
+            "DELETE FROM records WHERE workspace_id = ?1 AND module = ?2 AND source = ?3
+                 AND owner = ?4 AND record_id = ?5",
+        ] {
+            tx.execute(sql, key)?;
+        }
         Ok(RecordWritten::Deleted)
     }
 
     fn share(
         &self,
         tx: &mut dyn Tx,
+        own: &Record,
         with: &[String],
         links_max: i64,
     ) -> Result<RecordWritten, StoreError> {
-        for actor in with.iter().filter(|actor| **actor != self.actor) {
+        for actor in with.iter().filter(|actor| **actor != own.owner) {
             tx.execute(
-                "INSERT INTO record_links (workspace_id, module, record_id, actor, status, updated_at)
-                 VALUES (?1, ?2, ?3, ?4, ?6, ?5)
-                 ON CONFLICT (workspace_id, module, record_id, actor) DO NOTHING",
+                "INSERT INTO record_links (workspace_id, module, source, owner, record_id, actor, status,
+                     updated_at)
+                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?8, ?7)
+                 ON CONFLICT (workspace_id, module, source, owner, record_id, actor) DO NOTHING",
                 params![
-                    &self.workspace_id,
+                    &self.person.workspace_id,
                     &self.module,
+                    &own.source,
+                    &own.owner,
                     &self.record_id,
                     actor,
                     self.now_ms,
@@ -152,7 +175,7 @@ impl WriteRecord {
                 ],
             )?;
         }
-        let links = self.links(tx)?;
+        let links = self.links(tx, own)?;
         if i64::try_from(links.len()).is_ok_and(|count| count > links_max) {
             return Err(StoreError::Refused("a record is shared with too many".to_owned()));
         }
@@ -164,29 +187,27 @@ impl WriteRecord {
         tx: &mut dyn Tx,
         status: RecordLinkStatus,
     ) -> Result<RecordWritten, StoreError> {
-        let changed = tx.execute(
-            "UPDATE record_links SET status = ?5, updated_at = ?6
-             WHERE workspace_id = ?1 AND module = ?2 AND record_id = ?3 AND actor = ?4",
+        let found = reads::records::shared(tx, &self.person, &self.module, &self.record_id)?;
+        let Some(shared) = found else { return Ok(RecordWritten::NotFound) };
+        tx.execute(
+            "UPDATE record_links SET status = ?7, updated_at = ?8
+             WHERE workspace_id = ?1 AND module = ?2 AND source = ?3 AND owner = ?4 AND record_id = ?5
+               AND actor = ?6",
             params![
-                &self.workspace_id,
+                &self.person.workspace_id,
                 &self.module,
+                &shared.source,
+                &shared.owner,
                 &self.record_id,
-                &self.actor,
+                &self.person.actor,
                 status,
                 self.now_ms
             ],
         )?;
-        match changed {
-            0 => Ok(RecordWritten::NotFound),
-            _ => Ok(RecordWritten::Links(self.links(tx)?)),
-        }
+        Ok(RecordWritten::Links(self.links(tx, &shared)?))
     }
 
-    fn links(&self, tx: &mut dyn Tx) -> Result<Vec<RecordLink>, StoreError> {
-        reads::records::links(tx, self.key())
-    }
-
-    fn key(&self) -> reads::records::RecordKey<'_> {
-        (&self.workspace_id, &self.module, &self.record_id)
+    fn links(&self, tx: &mut dyn Tx, record: &Record) -> Result<Vec<RecordLink>, StoreError> {
+        reads::records::links(tx, (&self.person.workspace_id, &self.module), record)
     }
 }

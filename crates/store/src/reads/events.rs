@@ -1,6 +1,7 @@
 //! The event log.
 
 use super::conversations;
+use crate::records::TOKEN_MARK;
 use crate::sql::{Row, Tx};
 use crate::types::EventRow;
 use crate::{StoreError, params};
@@ -33,13 +34,10 @@ pub struct Known {
     pub run_id: Option<String>,
 }
 
-/// Between the source and the limited token in the column `source`. No source contains control characters.
-const SENDER_MARK: char = '\u{1f}';
-
 /// The column `source`: with the limited token that sent the event, so that its event ids are its own.
 pub(crate) fn stored_source<'a>(source: &'a str, sender: Option<&str>) -> Cow<'a, str> {
     match sender {
-        Some(sender) => format!("{source}{SENDER_MARK}{sender}").into(),
+        Some(sender) => format!("{source}{TOKEN_MARK}{sender}").into(),
         None => source.into(),
     }
 }
@@ -152,7 +150,7 @@ pub fn page(
 
 fn read(mut row: Row) -> Result<EventRow, StoreError> {
     let (seq, stored) = (row.int()?, row.text()?);
-    let (source, sender) = match stored.split_once(SENDER_MARK) {
+    let (source, sender) = match stored.split_once(TOKEN_MARK) {
         Some((source, sender)) => (source.to_owned(), Some(sender.to_owned())),
         None => (stored, None),
     };

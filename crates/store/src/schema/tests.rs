@@ -106,12 +106,43 @@ fn the_codes_of_older_errors_are_filled_in() {
     }
 }
 
+/// A record of version 4 that is shared.
+const RECORDS_OF_VERSION_4: &str = r#"
+    INSERT INTO records (workspace_id, module, record_id, owner, version, updated_at, body)
+        VALUES ('w', 'calendar', 'rec_1', 'ann', 3, 1, '{"title":"dinner"}');
+    INSERT INTO record_links (workspace_id, module, record_id, actor, status, updated_at)
+        VALUES ('w', 'calendar', 'rec_1', 'bob', 'accepted', 2)"#;
+
+#[test]
+fn older_records_and_invitations_keep_their_owner() {
+    let (folder, database) = (tempfile::tempdir().unwrap(), Database::fresh());
+    let sqlite = SqliteDriver::writer(&folder.path().join("old.db"), Sync::Normal).unwrap();
+    let postgres = PostgresDriver::writer(&database.url).unwrap();
+    let drivers: [Box<dyn Driver>; 2] = [Box::new(sqlite), Box::new(postgres)];
+    for mut driver in drivers {
+        create_at(&mut *driver, 4).unwrap();
+        driver.run_script(RECORDS_OF_VERSION_4).unwrap();
+        prepare(&mut *driver).unwrap();
+        let sql = "SELECT source || '|' || owner || '|' || record_id || '|' || body FROM records
+            UNION ALL SELECT source || '|' || owner || '|' || record_id || '|' || actor FROM record_links";
+        let rows = driver.query(sql, &[]).unwrap();
+        let rows: Vec<String> = rows.into_iter().map(|mut row| row.text().unwrap()).collect();
+        assert_eq!(rows, [r#"|ann|rec_1|{"title":"dinner"}"#, "|ann|rec_1|bob"]);
+    }
+}
+
 /// A migration that has landed never changes: data folders have run it.
 #[test]
 fn migrations_are_frozen() {
     let step = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
     let hash = |script: &str| format!("{:016x}", script.bytes().fold(0xcbf2_9ce4_8422_2325, step));
-    let frozen = ["fa5e3c0987bef090", "2393374cc4fcd657", "ec0d95f947644371", "c05ca32bb4f5743e"];
+    let frozen = [
+        "fa5e3c0987bef090",
+        "2393374cc4fcd657",
+        "ec0d95f947644371",
+        "c05ca32bb4f5743e",
+        "d9682685daa31283",
+    ];
     let hashes: Vec<String> = MIGRATIONS.iter().copied().map(hash).collect();
     assert_eq!(hashes, frozen, "a new migration adds its hash; one that has landed keeps its own");
 }

@@ -75,7 +75,7 @@ impl Default for McpLimits {
             foreign_lines_max: 1000,
             notices_per_s: 500,
             notices_burst: 1000,
-            tools_max: 2000,
+            tools_max: 10_000,
             pages_max: 200,
             description_bytes_max: 16 * 1024,
             schemas_bytes_max: 16 * MIB,

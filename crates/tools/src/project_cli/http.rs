@@ -16,18 +16,24 @@ const TIMEOUT: Duration = Duration::from_secs(20);
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 /// The actor, for an administrator on the command line.
 const ACTOR_HEADER: &str = "x-greenroom-actor";
+const SOURCE_HEADER: &str = "x-greenroom-source";
+const TOKEN_HEADER: &str = "x-greenroom-token";
 
 pub struct HttpRecords {
     client: reqwest::Client,
     url: reqwest::Url,
     credential: String,
-    actor: Option<String>,
+    on_behalf: Option<OnBehalf>,
 }
 
 /// For an administrator on the command line: whose records, in which workspace. A credential implies both.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OnBehalf {
     pub actor: String,
+    /// The source whose actor it is; the host's default if absent.
+    pub source: Option<String>,
+    /// The token whose actor it is, if that token has actors of its own.
+    pub token: Option<String>,
     pub workspace: Option<String>,
 }
 
@@ -80,14 +86,10 @@ impl HttpRecords {
             .check(&format!("{}/v1/tool-runtime/records", url.trim_end_matches('/')))
             .map_err(|error| RecordsError::Unreachable(error.to_string()))?;
         let client = outgoing.build().map_err(unreachable)?;
-        let (actor, workspace) = match on_behalf {
-            Some(OnBehalf { actor, workspace }) => (Some(actor), workspace),
-            None => (None, None),
-        };
-        if let Some(workspace) = workspace {
-            url.query_pairs_mut().append_pair("workspace_id", &workspace);
+        if let Some(workspace) = on_behalf.as_ref().and_then(|on| on.workspace.as_ref()) {
+            url.query_pairs_mut().append_pair("workspace_id", workspace);
         }
-        Ok(Self { client, url, credential, actor })
+        Ok(Self { client, url, credential, on_behalf })
     }
 
     /// With a client that knows the host's certificate.
@@ -97,8 +99,12 @@ impl HttpRecords {
 
     async fn send<T: DeserializeOwned>(&self, op: &Op) -> Result<T, RecordsError> {
         let mut request = self.client.post(self.url.clone()).bearer_auth(&self.credential).json(op);
-        if let Some(actor) = &self.actor {
-            request = request.header(ACTOR_HEADER, actor.as_bytes());
+        if let Some(OnBehalf { actor, source, token, .. }) = &self.on_behalf {
+            let named = [(SOURCE_HEADER, source), (TOKEN_HEADER, token)];
+            let named = named.into_iter().filter_map(|(name, value)| Some((name, value.as_ref()?)));
+            for (name, value) in named.chain([(ACTOR_HEADER, actor)]) {
+                request = request.header(name, value.as_bytes());
+            }
         }
         let response = request.send().await.map_err(unreachable)?;
         if response.status().is_success() {

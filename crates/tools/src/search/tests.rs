@@ -239,3 +239,65 @@ fn the_last_digits_of_a_vector_do_not_change_the_order() {
         assert_eq!(found, ["maps.directions", "weather.forecast"]);
     }
 }
+
+/// Tools that only their parameters tell apart, and queries for the first ones.
+fn opaque() -> (Vec<Tool>, Vec<(String, String)>) {
+    let things =
+        ["invoice", "shipment", "passport", "battery", "recipe", "tenant", "vaccine", "glacier"];
+    let traits =
+        ["overdue", "refrigerated", "diplomatic", "recycled", "vegan", "commercial", "seasonal"];
+    let (mut tools, mut queries) = (Vec::new(), Vec::new());
+    for (n, (thing, quality)) in things
+        .iter()
+        .flat_map(|thing| traits.iter().map(move |quality| (*thing, *quality)))
+        .enumerate()
+    {
+        let mut tool =
+            tool(&format!("svc.operation_{n:03}"), "Executes an operation of the service", &[]);
+        tool.input_schema = json!({"type": "object", "properties": {
+            "arg1": {"type": "string", "description": format!("Identifier of the {quality} {thing}")},
+            "arg2": {"type": "integer", "description": "Maximum number of entries in the response"}}});
+        queries.push((format!("find the {quality} {thing} for my colleague"), tool.name.clone()));
+        tools.push(tool);
+    }
+    for n in 0..40 {
+        let text = format!("Find a colleague. Returns the entry for desk {n} in the service");
+        tools.push(tool(&format!("office.find_colleague_{n}"), &text, &["colleague", "desk"]));
+    }
+    (tools, queries)
+}
+
+/// BM25 over all text of a tool, without fields.
+fn plain(tools: &[Tool], query: &str) -> Vec<String> {
+    let texts: Vec<Vec<String>> = tools
+        .iter()
+        .map(|tool| words(&format!("{} {} {}", tool.name, tool.description, tool.input_schema)))
+        .collect();
+    let mean = texts.iter().map(Vec::len).sum::<usize>() as f64 / texts.len() as f64;
+    let score = |text: &Vec<String>| -> f64 {
+        let of = |word: &String| {
+            let often = text.iter().filter(|one| *one == word).count() as f64;
+            let holding = texts.iter().filter(|text| text.contains(word)).count() as f64;
+            let rarity = (1.0 + (texts.len() as f64 - holding + 0.5) / (holding + 0.5)).ln();
+            rarity * often * 2.2 / (often + 1.2 * (0.25 + 0.75 * text.len() as f64 / mean))
+        };
+        words(query).iter().map(of).sum()
+    };
+    let mut ranked: Vec<(f64, &str)> =
+        texts.iter().zip(tools).map(|(text, tool)| (score(text), tool.name.as_str())).collect();
+    ranked.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(b.1)));
+    ranked.into_iter().take(5).map(|(_, name)| name.to_owned()).collect()
+}
+
+#[test]
+fn what_only_parameters_say_is_found_as_well_as_by_plain_bm25() {
+    let (tools, queries) = opaque();
+    let index = ToolIndex::new(&tools);
+    let recall = |search: &dyn Fn(&str) -> Vec<String>| {
+        let found = queries.iter().filter(|(query, expected)| search(query).contains(expected));
+        found.count() as f64 / queries.len() as f64
+    };
+    let own = recall(&|query| index.search(query, 5, |_| true));
+    let bm25 = recall(&|query| plain(&tools, query));
+    assert!(own >= bm25 && own > 0.9, "{own} against {bm25}");
+}

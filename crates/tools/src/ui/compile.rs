@@ -8,8 +8,11 @@ use super::components::Components;
 use super::words::{Language, Word};
 use serde_json::{Value, json};
 
-/// The default catalogue of renderers.
-pub const CATALOGUE_ID: &str = "https://a2ui.org/specification/v0_9/basic_catalog.json";
+/// The basic catalogue, by the id of the specification.
+pub const CATALOGUE_ID: &str = "https://a2ui.org/specification/v0_9/catalogs/basic/catalog.json";
+/// The id by which renderers before version 0.11 know it, for example CopilotKit's.
+pub const OLDER_CATALOGUE_ID: &str = "https://a2ui.org/specification/v0_9/basic_catalog.json";
+pub const BASIC_CATALOGUES: [&str; 2] = [CATALOGUE_ID, OLDER_CATALOGUE_ID];
 const VERSION: &str = "v0.9";
 
 /// The options of a client.

@@ -128,6 +128,11 @@ impl Catalogue {
         self.callables.iter().filter(move |one| !(has_methods && one.name == PROJECT_CLI))
     }
 
+    /// By exactly its name.
+    pub(crate) fn exact(&self, name: &str) -> Option<&Callable> {
+        self.callables.iter().find(|one| one.name == name)
+    }
+
     /// By the full name, else by its last part, ignoring case.
     pub(crate) fn find(&self, name: &str) -> Lookup<'_> {
         let all = |is_it: &dyn Fn(&&Callable) -> bool| {

@@ -4,6 +4,7 @@
 //! result, and nothing is in between. Items without their event are omitted. A run that recorded its rounds is restored
 //! exactly as its model saw it. A run without an answer is closed with a note, so that no later answer refers to it.
 
+use crate::results::Cut;
 use crate::{commands, tools};
 use greenroom_sdk::protocol::MessageContent;
 use greenroom_sdk::{
@@ -19,6 +20,8 @@ pub(crate) struct Exchange {
     /// The sequence number of its event.
     pub(crate) first_seq: i64,
     pub(crate) messages: Vec<ModelMessage>,
+    /// The tools that its run offered, if they were a choice.
+    pub(crate) tools: Vec<String>,
 }
 
 /// An item addressed to the agent.
@@ -53,13 +56,15 @@ pub(super) fn exchanges(
     drafts.iter_mut().for_each(|(_, items)| items.sort_by_key(|item| item.seq));
     let mut used = HashSet::new();
     let exchange = |(first_seq, items): (i64, Vec<TranscriptItem>)| {
-        let mut messages = Rebuilt::new(&items).messages(event, &mut used);
+        let rebuilt = Rebuilt::new(&items);
+        let mut messages = rebuilt.messages(event, &mut used);
         // Messages without a run were for others.
         let had_run = items.first().is_some_and(|item| item.run_id.is_some());
         if had_run && messages.last().is_some_and(|last| last.role != Role::Assistant) {
             messages.push(ModelMessage::text(Role::Assistant, UNANSWERED));
         }
-        Exchange { first_seq, messages }
+        let tools = rebuilt.recorded("tools").and_then(|tools| serde_json::from_value(tools).ok());
+        Exchange { first_seq, messages, tools: tools.unwrap_or_default() }
     };
     drafts.into_iter().map(exchange).collect()
 }
@@ -76,16 +81,18 @@ struct Rebuilt<'i> {
     arguments: Object,
     /// Events that joined the run, and after how many turns, as recorded by the run.
     steered: Object,
+    /// How results were cut, the warnings in them, malformed calls and the segments of rounds, as recorded by the run.
+    cuts: Object,
+    warnings: Object,
+    malformed: Object,
+    segments: Object,
 }
 
 impl<'i> Rebuilt<'i> {
     fn new(items: &'i [TranscriptItem]) -> Self {
-        let recorded = |key: &str| {
-            let answers = items.iter().rev().filter(|item| item.role == TranscriptRole::Assistant);
-            answers.into_iter().find_map(|item| item.metadata.get(key)).cloned()
-        };
-        let object = |key: &str| recorded(key).and_then(|value| value.as_object().cloned());
-        let rounds = recorded("rounds").and_then(|rounds| serde_json::from_value(rounds).ok());
+        let object = |key: &str| recorded(items, key).and_then(|value| value.as_object().cloned());
+        let rounds =
+            recorded(items, "rounds").and_then(|rounds| serde_json::from_value(rounds).ok());
         let rounds: Vec<Vec<String>> = rounds.unwrap_or_default();
         let mut round_of = HashMap::new();
         for (index, round) in rounds.iter().enumerate() {
@@ -104,7 +111,15 @@ impl<'i> Rebuilt<'i> {
             item_of,
             arguments: object("arguments").unwrap_or_default(),
             steered: object("steered").unwrap_or_default(),
+            cuts: object("cut").unwrap_or_default(),
+            warnings: object("warnings").unwrap_or_default(),
+            malformed: object("malformed").unwrap_or_default(),
+            segments: object("segments").unwrap_or_default(),
         }
+    }
+
+    fn recorded(&self, key: &str) -> Option<Value> {
+        recorded(self.items, key)
     }
 
     fn messages(
@@ -184,21 +199,51 @@ impl<'i> Rebuilt<'i> {
             let id = distinct(call_id(item), used);
             let name = tool_name(item);
             let text = item.content.as_ref().or(item.text.as_ref()).cloned().unwrap_or_default();
-            results.push(tools::result(&id, name, text));
-            calls.push(ModelToolCall {
-                args: self.args(item),
-                id,
-                name: name.to_owned(),
-                args_text: None,
-                args_error: None,
-            });
+            let text = match self.warnings.get(call_id(item)).and_then(Value::as_str) {
+                Some(warning) => tools::with_warning(&text, warning),
+                None => text,
+            };
+            let mut result = tools::result(&id, name, text);
+            if let Some(cut) = self.cuts.get(call_id(item)).and_then(Cut::read) {
+                let whole = result.content.as_ref().map(MessageContent::text).unwrap_or_default();
+                result.content = Some(MessageContent::Text(cut.apply(&whole)));
+            }
+            results.push(result);
+            calls.push(self.call(item, id));
         }
         let text_before = text_before.unwrap_or_else(|| ModelMessage {
             content: None,
             ..ModelMessage::text(Role::Assistant, "")
         });
-        let calls_message = ModelMessage { tool_calls: calls, ..text_before };
+        let mut calls_message = ModelMessage { tool_calls: calls, ..text_before };
+        if let Some(segments) = self.segments(items, &calls_message.tool_calls) {
+            calls_message.segments = Some(segments);
+        }
         std::iter::once(calls_message).chain(results).collect()
+    }
+
+    fn call(&self, item: &TranscriptItem, id: String) -> ModelToolCall {
+        let malformed = self.malformed.get(call_id(item)).cloned();
+        let written = malformed.and_then(|call| serde_json::from_value::<ModelToolCall>(call).ok());
+        match written {
+            Some(written) => ModelToolCall { id, ..written },
+            None => ModelToolCall {
+                args: self.args(item),
+                id,
+                name: tool_name(item).to_owned(),
+                args_text: None,
+                args_error: None,
+            },
+        }
+    }
+
+    /// The recorded segments of a round, unless its calls have other ids now.
+    fn segments(&self, items: &[&TranscriptItem], calls: &[ModelToolCall]) -> Option<Vec<Object>> {
+        let first = call_id(items.first()?);
+        let index = self.round_of.get(first)?;
+        let is_same = self.rounds[*index].iter().eq(calls.iter().map(|call| &call.id));
+        let recorded = self.segments.get(&index.to_string()).filter(|_| is_same)?;
+        serde_json::from_value(recorded.clone()).ok()
     }
 
     fn args(&self, item: &TranscriptItem) -> Value {
@@ -207,6 +252,12 @@ impl<'i> Rebuilt<'i> {
         let args = kept.or_else(|| self.arguments.get(call_id(item)));
         args.filter(|args| args.is_object()).cloned().unwrap_or_else(|| Object::new().into())
     }
+}
+
+/// What a run recorded with its last answer that has it.
+fn recorded(items: &[TranscriptItem], key: &str) -> Option<Value> {
+    let mut answers = items.iter().rev().filter(|item| item.role == TranscriptRole::Assistant);
+    answers.find_map(|item| item.metadata.get(key)).cloned()
 }
 
 /// Messages that joined after this many turns.

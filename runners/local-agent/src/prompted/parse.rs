@@ -125,8 +125,8 @@ fn calls(value: &Value, is_known: &dyn Fn(&str) -> bool) -> Vec<Draft> {
     if let Some(Value::Array(several)) = object.get("tool_calls").or(object.get("calls")) {
         return several.iter().flat_map(|one| calls(one, is_known)).collect();
     }
-    // `{"type": "function", "function": {"name": …, "arguments": …}}`
-    if let Some(inner @ Value::Object(_)) = object.get("function") {
+    // `{"type": "function", "function": {"name": …, "arguments": …}}`, `{"tool_call": {…}}`
+    if let Some(inner @ Value::Object(_)) = object.get("function").or(object.get("tool_call")) {
         return calls(inner, is_known);
     }
     Vec::from_iter(call(object, is_known))
@@ -274,6 +274,8 @@ mod tests {
             r#"{"args": {"path": "a"}, "tool": "fs.read", "thought": "I need it"}"#,
             r#"{"name": "fs.read", "arguments": "{\"path\": \"a\"}"}"#,
             r#"{"type": "function", "function": {"name": "fs.read", "arguments": {"path": "a"}}}"#,
+            r#"{"tool_call": {"name": "fs.read", "arguments": {"path": "a"}}}"#,
+            r#"{"tool_call": {"tool": "fs.read", "args": {"path": "a"}}}"#,
             r#"{"tool_calls": [{"function": {"name": "fs.read", "arguments": "{\"path\": \"a\"}"}}]}"#,
             "```json\n{\"tool\": \"fs.read\", \"args\": {\"path\": \"a\"}}\n```",
             "```\n[{\"tool\": \"fs.read\", \"args\": {\"path\": \"a\"}}]\n```",

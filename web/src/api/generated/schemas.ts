@@ -13,6 +13,13 @@ export interface components {
             /** @default {} */
             metadata?: JsonObject;
         };
+        ActorToken: {
+            actor_id: string;
+            /** Format: date-time */
+            expires_at: string;
+            source: string;
+            token: string;
+        };
         Agent: {
             built_in: boolean;
             commands: string[];
@@ -759,6 +766,21 @@ export interface components {
             operations?: components["schemas"]["ModelPermission"][];
             provider?: string | null;
         };
+        NewActorToken: {
+            /** @description The actor that the token speaks for. */
+            actor_id: string;
+            /** @description The agents that it may use. Default: those of the minting token. */
+            agents?: string[] | null;
+            /**
+             * @description May answer approvals in its conversations, if the minting token may.
+             * @default false
+             */
+            answers?: boolean;
+            /** @default 900 */
+            expires_in_s?: number | null;
+            /** @description The source whose actor it is, without `/`. Default: `api`. */
+            source?: string;
+        };
         /** NewEvent */
         NewEvent: {
             actor?: components["schemas"]["ActorContext"] | null;
@@ -1271,6 +1293,7 @@ export interface components {
     pathItems: never;
 }
 export type ActorContext = components['schemas']['ActorContext'];
+export type ActorToken = components['schemas']['ActorToken'];
 export type Agent = components['schemas']['Agent'];
 export type AgentAPIError = components['schemas']['AgentAPIError'];
 export type AgentDetail = components['schemas']['AgentDetail'];
@@ -1327,6 +1350,7 @@ export type ModelCalls = components['schemas']['ModelCalls'];
 export type ModelFigures = components['schemas']['ModelFigures'];
 export type ModelPermission = components['schemas']['ModelPermission'];
 export type ModelResource = components['schemas']['ModelResource'];
+export type NewActorToken = components['schemas']['NewActorToken'];
 export type NewEvent = components['schemas']['NewEvent'];
 export type OutcomeStatus = components['schemas']['OutcomeStatus'];
 export type Overview = components['schemas']['Overview'];

@@ -7,7 +7,7 @@ import type { Agent } from "@/api/types";
 import { useT } from "@/i18n";
 import { Confirm, IconButton, IconLink, Select, useToast } from "@/ui";
 import { Announcer } from "./announcer";
-import { messageOf, type CardAction } from "./cards/action";
+import { pressOf, type CardAction } from "./cards/action";
 import { ChatContext, type ChatActions } from "./chat-context";
 import styles from "./chat.module.css";
 import { Composer } from "./composer";
@@ -90,10 +90,9 @@ export function ConversationView({ id, isNew, agents, target, mayWrite, showsApp
         field.current?.focus();
       },
       cardAction: (action: CardAction) => {
-        const message = messageOf(action, t);
-        if (message === null) return toast(t("chat.cardActionUnknown"), "bad");
-        write(message);
-        toast(t("chat.cardAction", { action: action.method ?? "" }));
+        const press = pressOf(action);
+        if (press === null) return toast(t("chat.cardActionUnknown"), "bad");
+        thread.press(agent.name, press);
       },
       answered: (runId, answer) => thread.answered(runId, answer),
       write,

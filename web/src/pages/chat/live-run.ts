@@ -48,8 +48,8 @@ export class LiveRun {
   /** All its approvals by id, answered ones too. */
   #questions = new Map<string, ApprovalEntry>();
   #seen = new Map<string, string>();
-  /** An answer to a question of another run, which leads to this one. */
-  #answerTo: JsonObject | null = null;
+  /** For the runner instead of a message: an answer to a question, or a pressed button. */
+  #props: object | null = null;
   #ended = false;
   #closed = false;
   #begun = false;
@@ -77,7 +77,13 @@ export class LiveRun {
 
   /** Follows the run that gets this answer to a question; giving it again changes nothing. */
   answer(interaction: JsonObject): void {
-    this.#answerTo = interaction;
+    this.#props = { interaction };
+    void this.#follow();
+  }
+
+  /** Presses a button of a card and follows its run. */
+  press(press: object): void {
+    this.#props = press;
     void this.#follow();
   }
 
@@ -194,8 +200,8 @@ export class LiveRun {
   async #once(runId: string, resume?: ResumeEntry[]): Promise<void> {
     this.#ended = false;
     try {
-      const forwardedProps = this.#answerTo ? { forwardedProps: { interaction: this.#answerTo } } : {};
-      await this.#http.runAgent(resume ? { runId, resume } : { runId, ...forwardedProps }, this.#subscriber());
+      const forwarded = this.#props ? { forwardedProps: this.#props } : {};
+      await this.#http.runAgent(resume ? { runId, resume } : { runId, ...forwarded }, this.#subscriber());
     } catch (error) {
       if (!this.#ended && !this.#closed) this.#refused(error);
     }

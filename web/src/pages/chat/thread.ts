@@ -162,6 +162,14 @@ export class Thread {
     this.#changed();
   }
 
+  /** Presses a button of a card: an event of its own, without a message. */
+  press(agent: string, press: object): void {
+    const run = this.#newRun(agent, OWN + newId());
+    this.#live.push(run);
+    run.press(press);
+    this.#changed();
+  }
+
   close(): void {
     this.#open = false;
     for (const run of this.#live) run.close();

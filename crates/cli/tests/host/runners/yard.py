@@ -36,6 +36,7 @@ TOOLS = [
     tool("hold", "Waits at the gate to write", NAMED, risk="write"),
     tool("typed", "Takes all kinds of values", TYPED),
     tool("fail", "Always fails", ANYTHING),
+    tool("book", "Returns a whole book", ANYTHING),
     tool("two.words", "Says two", ANYTHING),
     tool("two_words", "Says zwei", ANYTHING),
     # Only where a test wants many of them.
@@ -69,6 +70,9 @@ def call(request, name, given):
     elif name in ("gate", "hold"):
         open("at-" + given["name"], "a").close()
         done({"passed": wait_for("open-" + given["name"])})
+    elif name == "book":
+        lines = "".join(f"line {n:05} of the book, {n * n:>16}; " for n in range(4000))
+        done({"text": lines})
     elif name == "fail":
         send(id=request, result={"result": None, "error": {"code": "BROKEN", "message": "it is broken"}})
     else:

@@ -196,14 +196,12 @@ impl Work {
             return Ok(None);
         }
         let asked = project_cli::Call::read(&self.args)?;
-        let actor = self.identity.actor.as_ref().and_then(|actor| actor.actor_id.clone());
-        let Some(actor) = actor else {
+        let Some(person) = self.identity.person() else {
             let message = "the event of this run has no actor, so there is no user to act for";
             return Err(ToolFailure::new("NO_ACTOR", message));
         };
         let credential = Credential {
-            workspace_id: self.identity.workspace_id.clone(),
-            actor,
+            person,
             run_id: self.identity.run_id.clone(),
             attempt: self.fence.attempt,
             tool_call_id: self.tool_call_id.clone(),

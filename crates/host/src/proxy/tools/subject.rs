@@ -26,13 +26,12 @@ async fn found(work: &Work) -> Result<Option<BTreeMap<String, RecordView>>, Stor
     let Some((module, ids)) = work.toolbox.named_records(&work.entry, &work.args) else {
         return Ok(None);
     };
-    let actor = work.identity.actor.as_ref().and_then(|actor| actor.actor_id.clone());
-    let Some(actor) = actor else { return Ok(None) };
-    let (workspace, module) = (work.identity.workspace_id.clone(), module.as_str());
+    let Some(person) = work.identity.person() else { return Ok(None) };
+    let module = module.as_str();
     let read = work.shared.store.read(move |tx| {
         let mut found = BTreeMap::new();
         for id in &ids {
-            let record = reads::records::visible(tx, (&workspace, module, id), &actor)?;
+            let record = reads::records::visible(tx, &person, module, id)?;
             found.extend(record.map(|(record, _)| (id.clone(), view(record))));
         }
         Ok(found)

@@ -174,8 +174,13 @@ fn messages(prepared: &PreparedRequest<'_>) -> Result<Vec<Value>, ModelError> {
             _ => messages.push((role, blocks)),
         }
     }
-    let filled = messages.into_iter().filter(|(_, blocks)| !blocks.is_empty());
-    Ok(filled.map(|(role, content)| json!({"role": role, "content": content})).collect())
+    messages.retain(|(_, blocks)| !blocks.is_empty());
+    // The next request begins with this one: what is cached up to here is read then.
+    if let (Some(("user", last)), Some(cache)) = (messages.last_mut(), cache_control(prepared)) {
+        last.iter_mut().last().into_iter().for_each(|block| block["cache_control"] = cache.clone());
+    }
+    let made = messages.into_iter();
+    Ok(made.map(|(role, content)| json!({"role": role, "content": content})).collect())
 }
 
 fn content(turn: &Turn<'_>) -> Result<Vec<Value>, ModelError> {
@@ -196,7 +201,11 @@ fn result(turn: &Turn<'_>) -> Result<Value, ModelError> {
         true => Value::Array(content(turn)?),
         false => turn.text().into(),
     };
-    Ok(json!({"type": "tool_result", "tool_use_id": call_id(id), "content": content}))
+    let mut result = json!({"type": "tool_result", "tool_use_id": call_id(id), "content": content});
+    if turn.is_error {
+        result["is_error"] = true.into();
+    }
+    Ok(result)
 }
 
 fn media_block(media: &Media<'_>) -> Result<Value, ModelError> {

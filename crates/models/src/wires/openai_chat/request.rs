@@ -39,6 +39,7 @@ pub(in crate::wires) fn body(prepared: &PreparedRequest<'_>) -> Result<Object, M
     put(&mut body, max_tokens, prepared.max_tokens());
     sampling(&prepared.options, &mut body);
     put(&mut body, "response_format", prepared.options.response_format.as_ref().map(format));
+    put(&mut body, "prompt_cache_key", prepared.options.prompt_cache_key(provider));
     reasoning(provider, prepared.options.reasoning, &mut body)?;
     Ok(body)
 }

@@ -33,6 +33,7 @@ pub(in crate::wires) fn body(prepared: &PreparedRequest<'_>) -> Result<Object, M
     put(&mut body, "top_p", options.top_p.clone().map(Value::Number));
     let format = options.response_format.as_ref().map(format);
     put(&mut body, "text", format.map(|format| json!({"format": format})));
+    put(&mut body, "prompt_cache_key", options.prompt_cache_key(&prepared.settings.provider_name));
     reasoning(prepared, &mut body)?;
     Ok(body)
 }

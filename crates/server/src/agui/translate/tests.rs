@@ -4,8 +4,13 @@ use super::*;
 use serde_json::value::RawValue;
 
 fn translator(profile: Profile, messages: Value) -> Translator {
-    let stream =
-        Stream { thread_id: "t".into(), agui_run_id: "a".into(), run_id: "run_1".into(), profile };
+    let stream = Stream {
+        thread_id: "t".into(),
+        agui_run_id: "a".into(),
+        run_id: "run_1".into(),
+        profile,
+        catalogue: "",
+    };
     let Value::Array(messages) = messages else { panic!("a list") };
     Translator::new(stream, messages, json!({}))
 }

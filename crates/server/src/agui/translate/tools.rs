@@ -3,6 +3,7 @@
 //! Invariant: a call id is unique among the client's messages; a result's content is the complete JSON text, and
 //! what is meant for the user is only in its metadata and activity.
 
+use super::Stream;
 use super::messages::Messages;
 use crate::agui::card;
 use crate::agui::event::Event;
@@ -16,17 +17,20 @@ pub(super) struct Calls {
     by_id: HashMap<String, String>,
     used: HashSet<String>,
     completed: HashSet<String>,
+    /// The client's id of the catalogue of cards.
+    catalogue: &'static str,
 }
 
 impl Calls {
-    pub(super) fn new(messages: &[Value], run_id: &str) -> Self {
-        let prefix = format!("{run_id}.");
+    pub(super) fn new(messages: &[Value], stream: &Stream) -> Self {
+        let prefix = format!("{}.", stream.run_id);
         let earlier = messages
             .iter()
             .filter(|message| !message["id"].as_str().unwrap_or_default().starts_with(&prefix));
         let calls = earlier.filter_map(|message| message["toolCalls"].as_array()).flatten();
         let used = calls.filter_map(|call| call["id"].as_str().map(str::to_owned)).collect();
-        Self { by_id: HashMap::new(), used, completed: HashSet::new() }
+        let (by_id, completed) = (HashMap::new(), HashSet::new());
+        Self { by_id, used, completed, catalogue: stream.catalogue }
     }
 
     pub(super) fn client_id(&self, tool_call_id: &str) -> Option<String> {
@@ -66,7 +70,8 @@ impl Calls {
         messages: &mut Messages,
         out: &mut Vec<Event>,
     ) {
-        let metadata = card::metadata(recorded.unwrap_or_else(|| from_runner(call)));
+        let recorded = recorded.unwrap_or_else(|| from_runner(call));
+        let metadata = card::metadata(recorded, self.catalogue);
         let output = &metadata["tool_agent_output"];
         if !self.by_id.contains_key(&call.tool_call_id) {
             let parameters = output["tool_call_args"].clone();

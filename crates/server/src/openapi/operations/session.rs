@@ -5,7 +5,7 @@ use crate::openapi::parts::{by_ref, json_body};
 use serde_json::{Value, json};
 
 pub(super) fn all() -> Vec<Operation> {
-    vec![sign_in(), show(), sign_out(), new_code()]
+    vec![sign_in(), show(), sign_out(), new_code(), mint()]
 }
 
 fn view(about: &str) -> Value {
@@ -69,4 +69,21 @@ fn new_code() -> Operation {
         "Create a code that signs in once\nFor an admin's token, not for a session.",
     )
     .answers("200", code)
+}
+
+fn mint() -> Operation {
+    let minted = json_body("The token.", by_ref("schemas", "ActorToken"));
+    let mut mint = Operation::post(
+        "/v1/tokens/actor",
+        "mint_actor_token",
+        "session",
+        "Mint a short-lived token for one actor\nFor the server of an application, which hands it to a front end: it \
+         sends as that actor only and reads the conversations that the actor began. It is void once the token that \
+         minted it is removed or changed.",
+    )
+    .answers("201", minted)
+    .refuses(&["408", "413", "415"]);
+    mint.described["requestBody"] = json!({"required": true,
+        "content": {"application/json": {"schema": by_ref("schemas", "NewActorToken")}}});
+    mint
 }

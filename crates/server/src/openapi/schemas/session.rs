@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-pub(super) fn all() -> [(&'static str, Value); 3] {
+pub(super) fn all() -> [(&'static str, Value); 5] {
     let secret = |name: &str, about: &str| {
         json!({"type": "object", "required": [name], "additionalProperties": false,
             "properties": {name: {"type": "string", "description": about}}})
@@ -19,5 +19,28 @@ pub(super) fn all() -> [(&'static str, Value); 3] {
     }});
     let code = json!({"type": "object", "required": ["code", "expires_in_s"],
         "properties": {"code": {"type": "string"}, "expires_in_s": {"type": "integer", "minimum": 0}}});
-    [("SignIn", sign_in), ("Session", session), ("SignInCode", code)]
+    let id = |about: &str| {
+        json!({"type": "string", "minLength": 1, "maxLength": 384, "pattern": "^[^\\u0000-\\u001f\\u007f-\\u009f]+$",
+            "description": about})
+    };
+    let new_token = json!({"type": "object", "required": ["actor_id"], "additionalProperties": false,
+    "properties": {
+        "actor_id": id("The actor that the token speaks for."),
+        "source": id("The source whose actor it is, without `/`. Default: `api`."),
+        "agents": {"type": ["array", "null"], "items": {"type": "string"},
+            "description": "The agents that it may use. Default: those of the minting token."},
+        "answers": {"type": "boolean", "default": false,
+            "description": "May answer approvals in its conversations, if the minting token may."},
+        "expires_in_s": {"type": ["integer", "null"], "minimum": 1, "maximum": 3600, "default": 900},
+    }});
+    let token = json!({"type": "object", "required": ["token", "actor_id", "source", "expires_at"],
+        "properties": {"token": {"type": "string"}, "actor_id": {"type": "string"},
+            "source": {"type": "string"}, "expires_at": {"type": "string", "format": "date-time"}}});
+    [
+        ("SignIn", sign_in),
+        ("Session", session),
+        ("SignInCode", code),
+        ("NewActorToken", new_token),
+        ("ActorToken", token),
+    ]
 }

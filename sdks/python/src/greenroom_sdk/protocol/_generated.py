@@ -706,10 +706,12 @@ Role = Literal["system", "user", "assistant", "tool"]
 class ModelMessage(Omits, Wire):
     """One message to a model (CONTRACT §3)."""
 
-    _omitted: ClassVar[frozenset[str]] = frozenset(["name", "segments", "tool_call_id", "tool_calls"])
+    _omitted: ClassVar[frozenset[str]] = frozenset(["is_error", "name", "segments", "tool_call_id", "tool_calls"])
     role: Role
     content: MessageContent | None = None
     """Null or missing for a message with tool calls only."""
+    is_error: StrictBool | None = None
+    """For `tool` messages: whether the call failed, for providers that are told."""
     name: StrictStr | None = None
     segments: list[dict[str, Any]] | None = None
     """For `assistant` messages: the unchanged segments of an earlier response, for providers that need their reasoning back."""

@@ -1,6 +1,4 @@
 // The action of a card button: a module method, or none.
-import type { T } from "@/i18n";
-
 export interface CardAction {
   /** `module.method`. */
   method: string | null;
@@ -13,10 +11,8 @@ export function actionOf(name: string, context: Record<string, unknown> | undefi
   return { method: METHOD.test(name) ? name : null, input: context ?? {} };
 }
 
-/** The message that requests the action; null without one. */
-export function messageOf(action: CardAction, t: T): string | null {
+/** The press as AG-UI clients send it; null if the button names no action. */
+export function pressOf(action: CardAction): { a2uiAction: { userAction: { name: string; context: Record<string, unknown> } } } | null {
   if (action.method === null) return null;
-  const hasInput = Object.keys(action.input).length > 0;
-  if (!hasInput) return t("chat.cardActionAlone", { action: action.method });
-  return t("chat.cardActionText", { action: action.method, input: JSON.stringify(action.input) });
+  return { a2uiAction: { userAction: { name: action.method, context: action.input } } };
 }
