@@ -22,7 +22,7 @@ use greenroom_store::commands::{AcceptEvent, Accepted, NewRun};
 use greenroom_store::reads::conversations::{Names, Own};
 use greenroom_store::reads::events::EventKey;
 use greenroom_store::types::{NewItem, RunRow};
-use greenroom_store::{StoreError, reads};
+use greenroom_store::{StoreError, reads, session_key};
 use serde_json::json;
 use serde_json::value::{RawValue, to_raw_value};
 use sha2::{Digest, Sha256};
@@ -55,6 +55,8 @@ pub struct Sender {
     pub agents: Option<Arc<[String]>>,
     /// The conversations it is limited to; none means that it may join any.
     pub limit: Option<SenderLimit>,
+    /// The language that it asks for, as a BCP 47 tag.
+    pub locale: Option<Arc<str>>,
     /// Protocol-specific context, passed to the runner; no decision depends on it.
     pub adapter: Option<AdapterContext>,
 }
@@ -192,6 +194,8 @@ impl Shared {
     ) -> Result<(AcceptEvent, Arc<Envelope>, Vec<Kept>), Refusal> {
         let Ingested { mut event, raw_ref, kept } = ingested;
         sender.sign(&mut event)?;
+        let now_ms = now_ms();
+        event.event_time.get_or_insert(now_ms.div_euclid(1000));
         event.check().map_err(|error| Refusal::Invalid(error.to_string()))?;
         if event.source == HOST_SOURCE {
             let message = format!("`source` `{HOST_SOURCE}` is reserved for the host");
@@ -219,6 +223,7 @@ impl Shared {
             limited_to,
             raw_ref,
             adapter,
+            locale: sender.locale.as_deref().map(str::to_owned),
             bound,
             event,
         });
@@ -238,7 +243,7 @@ impl Shared {
             artifacts: kept.iter().map(|kept| kept.row.clone()).collect(),
             uploads: uploads_of(event),
             sent_by: sender.name.as_deref().map(str::to_owned),
-            now_ms: now_ms(),
+            now_ms,
         };
         Ok((command, envelope, kept))
     }
@@ -358,6 +363,7 @@ fn item(event: &NewEvent, event_id: &str, run: Option<&NewRun>) -> NewItem {
     NewItem {
         item_id: ids::fresh("item"),
         thread_id: event.thread_id.clone(),
+        session: session_key(event.bot_id.as_deref(), event.thread_id.as_deref()),
         role: if is_message { "user" } else { "event" },
         event_id: Some(event_id.to_owned()),
         run_id: run.map(|run| run.run_id.clone()),

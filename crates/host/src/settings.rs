@@ -4,7 +4,7 @@
 
 use greenroom_config::Micro;
 pub use greenroom_config::{
-    Approval, Approvals, Budget, GrantPolicy, Limits, Reach, Retention, Scope,
+    Approval, Approvals, Budget, GrantPolicy, Limits, Reach, Retention, Scope, Threads,
 };
 use greenroom_protocol::{Object, OnInterrupt, Queue, Replaces, RunnerId};
 use greenroom_surfaces::Surface;

@@ -3,6 +3,7 @@
 //! Invariant: only the SHA-256 of a token is stored. A session is valid only in requests from the host's own
 //! pages, because browsers attach its cookie to requests from any page.
 
+use crate::accept::locale;
 use crate::origin;
 use crate::response::{ApiResult, Problem, ok};
 use crate::router::App;
@@ -81,7 +82,7 @@ impl Access {
                 Role::Admin | Role::Reader => Names::default(),
             };
             let own = Arc::new(Own { begun_by: name.clone(), named });
-            (hash, Caller { role, name: name.into(), own, answers, token: hash, session: None })
+            (hash, Caller { role, name: name.into(), own, answers, token: hash, session: None, locale: None })
         });
         Self { tokens: tokens.collect(), runners: runners.into_iter().collect() }
     }
@@ -110,6 +111,8 @@ pub(crate) struct Caller {
     token: [u8; 32],
     /// Hash of the session cookie's value, if the request was authenticated by session.
     session: Option<[u8; 32]>,
+    /// The language that the request asks for.
+    locale: Option<Arc<str>>,
 }
 
 impl Caller {
@@ -131,7 +134,13 @@ impl Caller {
             }),
             _ => None,
         };
-        Ok(Sender { entrance: TriggerSource::Api, name, actor, agents, limit, adapter: None })
+        // Sessions are those of the host's own pages.
+        let entrance = match self.session {
+            Some(_) => TriggerSource::Webui,
+            None => TriggerSource::Api,
+        };
+        let locale = self.locale.clone();
+        Ok(Sender { entrance, name, actor, agents, limit, locale, adapter: None })
     }
 
     /// The conversations that a limited caller reaches; none if it is not limited.
@@ -300,7 +309,8 @@ impl FromRequestParts<App> for Caller {
         let token = bearer(parts).ok_or_else(Problem::unauthenticated)?;
         let access = app.access.load();
         let caller = access.caller(&hash_token(token)).ok_or_else(Problem::unauthenticated)?;
-        Ok(caller.clone())
+        let locale = locale(&parts.headers).map(Into::into);
+        Ok(Caller { locale, ..caller.clone() })
     }
 }
 
@@ -319,5 +329,6 @@ fn session_caller(parts: &Parts, app: &App) -> Result<Caller, Problem> {
     };
     let access = app.access.load();
     let caller = access.caller(&token).ok_or_else(Problem::unauthenticated)?;
-    Ok(Caller { session: Some(session), ..caller.clone() })
+    let locale = locale(&parts.headers).map(Into::into);
+    Ok(Caller { session: Some(session), locale, ..caller.clone() })
 }

@@ -15,7 +15,7 @@ use greenroom_protocol::content::MediaElement;
 use greenroom_protocol::{ContentElement, NewEvent, Object, RawEventRef};
 use greenroom_store::commands::uploaded_by;
 use greenroom_store::types::ArtifactRow;
-use greenroom_store::{StoreError, reads};
+use greenroom_store::{StoreError, reads, session_key};
 use serde_json::json;
 use std::collections::HashMap;
 
@@ -41,7 +41,9 @@ impl Shared {
         mut event: NewEvent,
     ) -> Result<Ingested, Refusal> {
         let (mut kept, mut raw_ref) = (Vec::new(), None);
-        let owner = Owner { conversation_id: event.conversation_id.clone(), ..Owner::default() };
+        let session = session_key(event.bot_id.as_deref(), event.thread_id.as_deref());
+        let conversation_id = event.conversation_id.clone();
+        let owner = Owner { conversation_id, session, ..Owner::default() };
         self.describe(sender, &mut event).await?;
         for element in &mut event.input.contents {
             let Some(media) = media_mut(element).filter(|media| is_large(media)) else { continue };
@@ -92,10 +94,11 @@ impl Shared {
         });
         let rows = read.await.map_err(Refusal::Store)?;
         let conversation = event.conversation_id.clone();
+        let session = session_key(event.bot_id.as_deref(), event.thread_id.as_deref());
         let uploader = sender.limit.as_ref().map(|limit| uploaded_by(&limit.own.begun_by));
         let known: HashMap<&str, &ArtifactRow> = rows
             .iter()
-            .filter(|row| is_for(row, conversation.as_deref(), uploader.as_deref()))
+            .filter(|row| is_for(row, conversation.as_deref(), &session, uploader.as_deref()))
             .map(|row| (row.artifact_id.as_str(), row))
             .collect();
         for attached in &mut event.input.attachments {
@@ -114,17 +117,21 @@ impl Shared {
     }
 }
 
-/// Whether an artifact belongs to the conversation, or to none yet. Of others nothing is revealed, and to a limited
+/// Whether an artifact belongs to the session, or to none yet. Of others nothing is revealed, and to a limited
 /// sender nothing of the uploads of another one.
 pub(crate) fn is_for(
     row: &ArtifactRow,
     conversation: Option<&str>,
+    session: &str,
     uploader: Option<&str>,
 ) -> bool {
     let may_use = uploader.is_none_or(|own| row.metadata == own || row.metadata == "{}");
     let is_free = row.conversation_id.is_none() && row.run_id.is_none() && row.agent.is_none();
     let is_free = is_free && may_use;
-    is_free || (conversation.is_some() && row.conversation_id.as_deref() == conversation)
+    // An upload for the conversation belongs to the session of the first event that names it.
+    let is_reached = row.session == session || (row.run_id.is_none() && row.agent.is_none());
+    let is_there = conversation.is_some() && row.conversation_id.as_deref() == conversation;
+    is_free || (is_there && is_reached)
 }
 
 /// The ids of artifacts that an event refers to.

@@ -9,7 +9,7 @@ use crate::context::Identity;
 use crate::ids;
 use crate::settings::Approval;
 use greenroom_protocol::ArtifactRef;
-use greenroom_protocol::RunError;
+use greenroom_protocol::{Role, RunError};
 use greenroom_protocol::api::platform::RequestActionParams;
 use greenroom_protocol::payload::{
     ActionRequested, Message, Payload, StateScope, ToolCallCompleted,
@@ -102,6 +102,7 @@ impl Changes {
         self.items.push(NewItem {
             item_id: ids::fresh("item"),
             thread_id: identity.thread_id.clone(),
+            session: identity.session.clone(),
             role: message.role.as_str(),
             event_id: Some(identity.event_id.clone()),
             run_id: Some(identity.run_id.clone()),
@@ -118,6 +119,7 @@ impl Changes {
                 content: (*part).to_owned(),
                 segments: if index == 0 { segments.clone() } else { json!([]) },
                 metadata: message.metadata.clone(),
+                files: Vec::new(),
             };
             let content = Content::Message { message, part: index + 1, parts: parts.len() };
             self.deliveries.push(identity.delivery(surface, sequence, content));
@@ -191,6 +193,7 @@ impl Changes {
         self.items.push(NewItem {
             item_id: ids::fresh("item"),
             thread_id: identity.thread_id.clone(),
+            session: identity.session.clone(),
             role: "tool",
             event_id: Some(identity.event_id.clone()),
             run_id: Some(identity.run_id.clone()),
@@ -231,13 +234,27 @@ pub(crate) struct StateRights {
     pub(crate) owner_bytes_max: Option<i64>,
 }
 
+/// A runner speaks as the assistant or as a tool, never as a user or the system.
+pub(super) fn check_role(role: Role) -> Result<(), String> {
+    match role {
+        Role::Assistant | Role::Tool => Ok(()),
+        Role::User | Role::System => {
+            Err(format!("a runner may not speak as `{}`", role.as_str()))
+        }
+    }
+}
+
 /// Whether the payload is within the run's rights.
 pub(super) fn check(
     payload: &Payload,
     identity: &Identity,
     state: &StateRights,
 ) -> Result<(), String> {
-    let Payload::StateUpdated(update) = payload else { return Ok(()) };
+    let update = match payload {
+        Payload::StateUpdated(update) => update,
+        Payload::MessageCompleted(completed) => return check_role(completed.message.role),
+        _ => return Ok(()),
+    };
     let scope = update.scope.as_str();
     if !state.scopes.contains(&update.scope) {
         return Err(format!("state of scope `{scope}` is not granted to this run"));

@@ -4,8 +4,9 @@
 //! a run creates belongs to it and to its conversation.
 
 use super::call::{Answer, Call, answer, failed, not_found, refuse, stale};
+use super::events::reach_name;
 use crate::artifacts::{
-    ArtifactError, Artifacts, Draft, Kept, Owner, expiry, is_within, view, view_of_new,
+    ArtifactError, Artifacts, Draft, Kept, expiry, is_within, owner_of, view, view_of_new,
 };
 use crate::host::Shared;
 use crate::ids::now_ms;
@@ -77,6 +78,7 @@ pub(super) async fn open_stream(call: &mut Call<'_>) -> Answer {
 }
 
 pub(super) async fn create(call: &mut Call<'_>) -> Answer {
+    about(call, None);
     let params: ArtifactCreateParams = call.params()?;
     let bytes = STANDARD.decode(&params.content_base64).map_err(|error| {
         refuse(ErrorCode::InvalidArgument, format!("`content_base64`: {error}"))
@@ -91,10 +93,10 @@ pub(super) async fn create(call: &mut Call<'_>) -> Answer {
         mime_type: params.mime_type,
         metadata: params.metadata,
         expires_at: expiry(now_ms, params.expires_in_s),
-        owner: owner(call),
+        owner: owner_of(&call.rights.identity),
     };
     let kept = keep(call.shared, bytes, draft).await.map_err(failure)?;
-    call.about(Some(&kept.row.artifact_id), None);
+    about(call, Some(&kept.row.artifact_id));
     let (fence, audit) = (call.fence(), call.audit());
     let view = commit(call.shared, kept, fence, audit, now_ms).await.map_err(failure)?;
     answer(&view)
@@ -121,19 +123,10 @@ pub(super) async fn keep_for_run(
     bytes: Vec<u8>,
     mime_type: Option<String>,
 ) -> Result<String, AgentAPIError> {
-    let draft = Draft { mime_type, owner: owner(call), ..Draft::default() };
+    let draft = Draft { mime_type, owner: owner_of(&call.rights.identity), ..Draft::default() };
     let kept = keep(call.shared, bytes, draft).await.map_err(failure)?;
     let view = commit(call.shared, kept, call.fence(), None, now_ms()).await.map_err(failure)?;
     Ok(view.artifact_id)
-}
-
-fn owner(call: &Call<'_>) -> Owner {
-    let identity = &call.rights.identity;
-    Owner {
-        conversation_id: identity.conversation_id.clone(),
-        run_id: Some(identity.run_id.clone()),
-        agent: Some(identity.agent.clone()),
-    }
 }
 
 /// In a task of its own, like `commit`: a run that ends meanwhile must not drop the bytes before their row is
@@ -176,9 +169,15 @@ async fn commit(
     done.unwrap_or_else(|error| Err(StoreError::Refused(error.to_string()).into()))
 }
 
+/// Sets what the audit record is about.
+fn about(call: &mut Call<'_>, artifact_id: Option<&str>) {
+    let reach = call.rights.grant.artifacts.reach;
+    call.about(artifact_id, Some(reach_name(reach).into()));
+}
+
 /// The artifact that a call is about.
 async fn asked_for(call: &mut Call<'_>, artifact_id: &str) -> Result<ArtifactRow, AgentAPIError> {
-    call.about(Some(artifact_id), None);
+    about(call, Some(artifact_id));
     load(call, artifact_id).await
 }
 

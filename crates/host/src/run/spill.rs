@@ -10,6 +10,7 @@ use crate::context::Identity;
 use crate::ids::now_ms;
 use crate::ledger::Ledger;
 use greenroom_protocol::RawResult;
+use greenroom_protocol::payload::Message;
 use greenroom_protocol::result::kind;
 use greenroom_store::types::{NewArtifact, ResultRecord};
 
@@ -74,14 +75,19 @@ impl RunTask {
         }
     }
 
-    /// Turns a long unfinished message into an artifact; its bytes are pinned until their row is stored.
-    pub(super) async fn fold(&self, ledger: &mut Ledger) -> Option<Kept> {
-        let mut folded = ledger.take_folded()?;
+    /// Turns long unfinished messages into artifacts; their bytes are pinned until their rows are stored.
+    pub(super) async fn fold(&self, ledger: &mut Ledger) -> Vec<Kept> {
+        let Some(mut folded) = ledger.take_folded() else { return Vec::new() };
         let identity = Identity::new(&self.run, &self.envelope);
-        let (message, kept) = self.shared.fold(&identity, folded.message).await;
-        folded.message = message;
+        let mut all_kept = Vec::new();
+        for message in &mut folded.messages {
+            let whole = std::mem::replace(message, Message::assistant(String::new()));
+            let (small, kept) = self.shared.fold(&identity, whole).await;
+            *message = small;
+            all_kept.extend(kept);
+        }
         ledger.put_folded(&folded);
-        kept
+        all_kept
     }
 
     /// The rows of artifacts that held results refer to; the bytes of others are unpinned.

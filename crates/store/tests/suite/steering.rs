@@ -216,6 +216,7 @@ pub(crate) async fn a_new_attempt_pulls_everything_anew(ground: Ground) {
         data: RawValue::from_string("{}".to_owned()).unwrap(),
         at_ms: 1,
         runner_sequence: None,
+        runner_timestamp: None,
         usage: None,
     });
     let restart = RestartRun {
