@@ -6,6 +6,8 @@
 mod access;
 mod collect;
 pub(crate) mod ingest;
+mod links;
+mod parts;
 mod pins;
 mod spill;
 mod upload;
@@ -13,6 +15,7 @@ mod upload;
 pub(crate) use access::is_within;
 pub(crate) use collect::collect_regularly;
 pub(crate) use ingest::{Ingested, uploads_of};
+pub(crate) use links::Links;
 pub(crate) use spill::{Spilled, is_large, may_spill, owner_of, reference};
 pub use upload::Upload;
 pub(crate) use upload::expiry;

@@ -161,7 +161,7 @@ impl Ledger {
         match &payload {
             Payload::RunCompleted(completed) => {
                 let message = completed.message.clone();
-                let message = message.filter(|message| self.may_speak(message.role, now_ms));
+                let message = message.filter(|said| self.may_speak(kind::RUN_COMPLETED, said.role, now_ms));
                 self.finish_messages(message, record.sequence);
                 self.terminal = Some(Terminal {
                     status: RunStatus::Completed,
@@ -242,8 +242,8 @@ impl Ledger {
     }
 
     /// Whether a runner may speak in this role; a refusal is recorded.
-    fn may_speak(&mut self, role: Role, now_ms: i64) -> bool {
-        let reason = effect::check_role(role).err();
+    fn may_speak(&mut self, result_kind: &str, role: Role, now_ms: i64) -> bool {
+        let reason = effect::check_role(result_kind, role).err();
         if let Some(reason) = &reason {
             self.note("refused_result", reason, now_ms);
         }

@@ -22,6 +22,7 @@ mod steering;
 mod storage;
 pub(crate) mod table;
 mod tools;
+pub(crate) mod uploads;
 
 use crate::host::Shared;
 use crate::live::{LiveRun, Rights};
@@ -235,6 +236,9 @@ async fn carry_out(call: &mut Call<'_>, method: ProxyMethod, row: &Row) -> Answe
         Method::ArtifactsReadRange => artifacts::read_range(call).await,
         Method::ArtifactsOpenStream => artifacts::open_stream(call).await,
         Method::ArtifactsCreate => artifacts::create(call).await,
+        Method::ArtifactsBegin => uploads::begin(call).await,
+        Method::ArtifactsAppend => uploads::append(call).await,
+        Method::ArtifactsCommit => uploads::commit(call).await,
         Method::EventsGet => events::get(call).await,
         Method::EventsPage => events::page(call).await,
         Method::ModelsInvoke

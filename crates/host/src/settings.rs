@@ -21,6 +21,8 @@ pub struct Settings {
     pub approvals: Approvals,
     /// Limit for the cost of all models of all agents, per day in UTC.
     pub budget_day: Option<Micro>,
+    /// What the addresses of files for surfaces begin with: the public address, or the path alone.
+    pub public_url: String,
     /// The time zone of this machine, as an IANA name, if known.
     pub timezone: Option<String>,
 }

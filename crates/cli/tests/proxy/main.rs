@@ -6,6 +6,7 @@
 mod calls;
 mod envelope;
 mod facts;
+mod files;
 mod frozen;
 mod fuzz;
 mod matrix;

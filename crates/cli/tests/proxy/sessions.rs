@@ -14,7 +14,7 @@ type Session = (Option<&'static str>, Option<&'static str>);
 const FIRST: Session = (None, Some("t1"));
 /// Every other session of the conversation, the one without bot and thread too.
 const OTHERS: [Session; 4] =
-    [(None, Some("t2")), (None, None), (Some("b"), Some("t1")), (Some("b"), None)];
+    [(Some("b"), Some("t1")), (None, Some("t2")), (None, None), (Some("b"), None)];
 
 fn event_in(agent: &str, (bot, thread): Session, text: &str) -> Value {
     let mut event = event(agent, "c");

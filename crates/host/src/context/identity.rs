@@ -4,14 +4,15 @@
 //! owns nothing: two such parties cannot be told apart.
 
 use super::{Envelope, owner, text};
+use crate::artifacts::Links;
 use crate::grant::Grant;
 use crate::ids;
 use crate::settings::Threads;
 use greenroom_protocol::payload::StateScope;
-use greenroom_protocol::{ActorContext, DeliveryContext, Object};
+use greenroom_protocol::{ActorContext, ArtifactRef, DeliveryContext, Object};
 use greenroom_store::session_key;
 use greenroom_store::types::{NewDelivery, RunRow};
-use greenroom_surfaces::{Capabilities, Content, OutboundMessage, action};
+use greenroom_surfaces::{Capabilities, Content, File, OutboundMessage, action};
 use serde_json::{Value, json};
 
 /// The identity of a run: everything that may own state, deliveries or artifacts.
@@ -38,6 +39,8 @@ pub struct Identity {
     pub conversation_seq: Option<i64>,
     /// The message, thread, conversation and actor to answer.
     pub reply_target: Object,
+    /// Makes the addresses of files for the surface.
+    pub(crate) links: Option<Links>,
 }
 
 impl Identity {
@@ -66,6 +69,7 @@ impl Identity {
             actor: event.actor.clone(),
             conversation_seq: run.conversation_seq,
             reply_target: reply_target(run, envelope),
+            links: None,
         }
     }
 
@@ -127,6 +131,13 @@ impl Identity {
             sequence,
             payload: message.to_json(),
         }
+    }
+
+    /// Files for the surface, if it takes them.
+    pub(crate) fn files(&self, artifacts: &[ArtifactRef]) -> Vec<File> {
+        let takes_files = self.capabilities.as_ref().is_some_and(|can| can.files);
+        let Some(links) = self.links.as_ref().filter(|_| takes_files) else { return Vec::new() };
+        artifacts.iter().map(|artifact| links.file(&self.workspace_id, artifact)).collect()
     }
 
     /// What the runner learns about where its answer goes.

@@ -1,7 +1,7 @@
 //! State that all parts of the host share, and reads that several of them need.
 
 use crate::approvals::Approvals;
-use crate::artifacts::Artifacts;
+use crate::artifacts::{Artifacts, Links};
 use crate::budget::Budgets;
 use crate::context::{Envelope, Identity};
 use crate::credentials::Credentials;
@@ -86,6 +86,10 @@ impl Shared {
         let settings = self.settings.load();
         let surface = identity.surface.as_ref().and_then(|name| settings.surfaces.get(name));
         identity.capabilities = surface.map(Surface::capabilities);
+        identity.links = surface.map(|_| Links {
+            cursors: self.cursors.clone(),
+            base: settings.public_url.clone(),
+        });
         identity
     }
 

@@ -24,7 +24,7 @@ impl Ledger {
             Ok(delta) => delta,
             Err(error) => return self.note("invalid_result", &error.to_string(), now_ms),
         };
-        if !self.may_speak(delta.role, now_ms) {
+        if !self.may_speak(kind::MESSAGE_DELTA, delta.role, now_ms) {
             return;
         }
         let (before, changed) = self.deltas.clean(&delta, &record.data);

@@ -8,12 +8,12 @@ use crate::actions::{self, ActionRights};
 use crate::context::Identity;
 use crate::ids;
 use crate::settings::Approval;
-use greenroom_protocol::ArtifactRef;
-use greenroom_protocol::{Role, RunError};
 use greenroom_protocol::api::platform::RequestActionParams;
 use greenroom_protocol::payload::{
-    ActionRequested, Message, Payload, StateScope, ToolCallCompleted,
+    ActionRequested, ArtifactCreated, Message, Payload, StateScope, ToolCallCompleted,
 };
+use greenroom_protocol::result::kind;
+use greenroom_protocol::{ArtifactRef, Object, Role, RunError};
 use greenroom_store::types::{
     ApprovalKind, HostEvent, NewApproval, NewDelivery, NewItem, ResultRecord, StateWrite,
 };
@@ -75,6 +75,7 @@ impl Changes {
                     "name": artifact.name, "mime_type": artifact.mime_type,
                     "size_bytes": artifact.size_bytes, "sha256": artifact.sha256});
                 self.host_event("artifact.created", record, identity, &body);
+                self.file(artifact, record.sequence, identity);
             }
             Payload::MessageDelta(_)
             | Payload::RunCompleted(_)
@@ -119,9 +120,42 @@ impl Changes {
                 content: (*part).to_owned(),
                 segments: if index == 0 { segments.clone() } else { json!([]) },
                 metadata: message.metadata.clone(),
-                files: Vec::new(),
+                files: if index == 0 { identity.files(&artifacts) } else { Vec::new() },
             };
             let content = Content::Message { message, part: index + 1, parts: parts.len() };
+            self.deliveries.push(identity.delivery(surface, sequence, content));
+        }
+    }
+
+    /// A file that the run made: into the transcript and the outbox.
+    fn file(&mut self, created: ArtifactCreated, sequence: i64, identity: &Identity) {
+        let Some(artifact_id) = created.artifact_id else { return };
+        self.effects = true;
+        let artifact = ArtifactRef {
+            artifact_id,
+            name: created.name,
+            mime_type: created.mime_type,
+            size_bytes: created.size_bytes,
+            sha256: created.sha256,
+            metadata: Object::new(),
+            extra: Object::new(),
+        };
+        let body = json!({"segments": [], "artifacts": [artifact],
+            "metadata": {"result_type": kind::ARTIFACT_CREATED}});
+        self.items.push(NewItem {
+            item_id: ids::fresh("item"),
+            thread_id: identity.thread_id.clone(),
+            session: identity.session.clone(),
+            role: Role::Assistant.as_str(),
+            event_id: Some(identity.event_id.clone()),
+            run_id: Some(identity.run_id.clone()),
+            actor_id: None,
+            text: None,
+            body: body.to_string(),
+        });
+        let Some(surface) = &identity.surface else { return };
+        for artifact in identity.files(&[artifact]) {
+            let content = Content::File { artifact };
             self.deliveries.push(identity.delivery(surface, sequence, content));
         }
     }
@@ -235,11 +269,11 @@ pub(crate) struct StateRights {
 }
 
 /// A runner speaks as the assistant or as a tool, never as a user or the system.
-pub(super) fn check_role(role: Role) -> Result<(), String> {
+pub(super) fn check_role(result_kind: &str, role: Role) -> Result<(), String> {
     match role {
         Role::Assistant | Role::Tool => Ok(()),
         Role::User | Role::System => {
-            Err(format!("a runner may not speak as `{}`", role.as_str()))
+            Err(format!("`{result_kind}`: a runner may not speak as `{}`", role.as_str()))
         }
     }
 }
@@ -252,7 +286,9 @@ pub(super) fn check(
 ) -> Result<(), String> {
     let update = match payload {
         Payload::StateUpdated(update) => update,
-        Payload::MessageCompleted(completed) => return check_role(completed.message.role),
+        Payload::MessageCompleted(completed) => {
+            return check_role(kind::MESSAGE_COMPLETED, completed.message.role);
+        }
         _ => return Ok(()),
     };
     let scope = update.scope.as_str();

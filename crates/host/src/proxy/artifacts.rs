@@ -95,10 +95,16 @@ pub(super) async fn create(call: &mut Call<'_>) -> Answer {
         expires_at: expiry(now_ms, params.expires_in_s),
         owner: owner_of(&call.rights.identity),
     };
-    let kept = keep(call.shared, bytes, draft).await.map_err(failure)?;
+    let bytes = call.shared.redactor.exact().bytes(&bytes).into_owned();
+    store(call, Staged::from_bytes(Bytes::from(bytes)), draft).await
+}
+
+/// Stores bytes without secrets as the artifact that a call creates.
+pub(super) async fn store(call: &mut Call<'_>, staged: Staged, draft: Draft) -> Answer {
+    let kept = keep(call.shared, staged, draft).await.map_err(failure)?;
     about(call, Some(&kept.row.artifact_id));
     let (fence, audit) = (call.fence(), call.audit());
-    let view = commit(call.shared, kept, fence, audit, now_ms).await.map_err(failure)?;
+    let view = commit(call.shared, kept, fence, audit, now_ms()).await.map_err(failure)?;
     answer(&view)
 }
 
@@ -124,20 +130,18 @@ pub(super) async fn keep_for_run(
     mime_type: Option<String>,
 ) -> Result<String, AgentAPIError> {
     let draft = Draft { mime_type, owner: owner_of(&call.rights.identity), ..Draft::default() };
-    let kept = keep(call.shared, bytes, draft).await.map_err(failure)?;
+    let bytes = call.shared.redactor.exact().bytes(&bytes).into_owned();
+    let staged = Staged::from_bytes(Bytes::from(bytes));
+    let kept = keep(call.shared, staged, draft).await.map_err(failure)?;
     let view = commit(call.shared, kept, call.fence(), None, now_ms()).await.map_err(failure)?;
     Ok(view.artifact_id)
 }
 
 /// In a task of its own, like `commit`: a run that ends meanwhile must not drop the bytes before their row is
 /// decided.
-async fn keep(shared: &Arc<Shared>, bytes: Vec<u8>, draft: Draft) -> Result<Kept, ArtifactError> {
+async fn keep(shared: &Arc<Shared>, staged: Staged, draft: Draft) -> Result<Kept, ArtifactError> {
     let keeper = Arc::clone(shared);
-    let work = async move {
-        let bytes = keeper.redactor.exact().bytes(&bytes).into_owned();
-        let staged = Staged::from_bytes(Bytes::from(bytes));
-        keeper.artifacts.keep(staged, draft, &keeper.redactor).await
-    };
+    let work = async move { keeper.artifacts.keep(staged, draft, &keeper.redactor).await };
     let kept = shared.tasks.spawn("artifact", work).await;
     kept.unwrap_or_else(|error| Err(StoreError::Refused(error.to_string()).into()))
 }
@@ -170,7 +174,7 @@ async fn commit(
 }
 
 /// Sets what the audit record is about.
-fn about(call: &mut Call<'_>, artifact_id: Option<&str>) {
+pub(super) fn about(call: &mut Call<'_>, artifact_id: Option<&str>) {
     let reach = call.rights.grant.artifacts.reach;
     call.about(artifact_id, Some(reach_name(reach).into()));
 }
@@ -194,7 +198,7 @@ fn bytes_of(row: &ArtifactRow) -> Result<(ObjectId, u64), AgentAPIError> {
     Ok((id, u64::try_from(row.size).unwrap_or(0)))
 }
 
-fn failure(error: ArtifactError) -> AgentAPIError {
+pub(super) fn failure(error: ArtifactError) -> AgentAPIError {
     match error {
         ArtifactError::Invalid(reason) => refuse(ErrorCode::InvalidArgument, reason),
         ArtifactError::TooLarge { .. } => refuse(ErrorCode::PayloadTooLarge, error.to_string()),

@@ -3,6 +3,7 @@
 //! Invariant: every top-level structure of `crate::api` is listed.
 
 use crate::api::artifacts::{
+    ArtifactAppendParams, ArtifactAppended, ArtifactBeginParams, ArtifactCommitParams, ArtifactUpload,
     ArtifactCreateParams, ArtifactIdParams, ArtifactRange, ArtifactStreamEnd, ArtifactStreamItem,
     ArtifactView, OpenStreamParams, ReadRangeParams,
 };
@@ -39,6 +40,11 @@ pub(super) fn all() -> Vec<(&'static str, Schema)> {
         ActionOutcome,
         ApprovalView,
         ArtifactCreateParams,
+        ArtifactBeginParams,
+        ArtifactUpload,
+        ArtifactAppendParams,
+        ArtifactAppended,
+        ArtifactCommitParams,
         ArtifactIdParams,
         ArtifactRange,
         ArtifactStreamEnd,
