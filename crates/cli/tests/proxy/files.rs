@@ -157,7 +157,7 @@ async fn an_artifact_is_uploaded_in_parts(postgres: Option<&str>) {
     let (stage, wire) = stage(postgres).await;
     let run = stage.start(&wire, &event("all", "c")).await;
     // More than a line, let alone a call, may hold.
-    let whole: Vec<u8> = (0..12_000_000_u32).map(|n| (n * n / 7) as u8).collect();
+    let whole: Vec<u8> = (0..12_000_000_u32).map(|n| (n.wrapping_mul(n) >> 7) as u8).collect();
     let begun = json!({"name": "large.bin", "mime_type": "application/octet-stream",
         "size_bytes": whole.len()});
     let begun = wire.call_for(&run.id, "artifacts.begin", begun).await.unwrap();
