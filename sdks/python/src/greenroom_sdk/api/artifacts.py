@@ -14,7 +14,6 @@ from greenroom_sdk.errors import HostError
 from greenroom_sdk.wire.calls import Call, Overflowed
 from greenroom_sdk.wire.deadline import Watch
 
-
 ONE_CALL_BYTES_MAX = 2 << 20
 """Bytes of an artifact that is created with one call."""
 PART_BYTES_MAX = 1 << 20
@@ -66,8 +65,9 @@ class ArtifactsApi:
     ) -> protocol.ArtifactView:
         """Stores bytes as an artifact of the run's conversation; many bytes are uploaded in parts."""
         if len(content) > ONE_CALL_BYTES_MAX:
-            options = {"name": name, "mime_type": mime_type, "metadata": metadata, "expires_in_s": expires_in_s}
-            upload = await self.upload(**options)
+            upload = await self.upload(
+                name=name, mime_type=mime_type, metadata=metadata, expires_in_s=expires_in_s
+            )
             await upload.append(content)
             return await upload.commit()
         return await self._host.request(
