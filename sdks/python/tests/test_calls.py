@@ -6,7 +6,7 @@ import asyncio
 import base64
 import inspect
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from typing import Any
 
 import pytest
@@ -276,7 +276,7 @@ def test_a_large_artifact_is_uploaded_in_parts() -> None:
     content = bytes(range(256)) * 12_000
     received = bytearray()
 
-    def append(params: dict[str, Any]) -> dict[str, Any]:
+    def append(params: Mapping[str, Any]) -> dict[str, Any]:
         assert params["offset"] == len(received)
         received.extend(base64.b64decode(params["data_base64"]))
         return {"size_bytes": len(received)}
