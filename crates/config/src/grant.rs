@@ -11,8 +11,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 const REACHES: [(&str, Reach); 3] =
     [("none", Reach::None), ("conversation", Reach::Conversation), ("workspace", Reach::Workspace)];
-const THREADS: [(&str, Threads); 2] =
-    [("apart", Threads::Apart), ("together", Threads::Together)];
+const THREADS: [(&str, Threads); 2] = [("apart", Threads::Apart), ("together", Threads::Together)];
 const APPROVALS: [(&str, Approval); 3] =
     [("never", Approval::Never), ("ask", Approval::Ask), ("always", Approval::Always)];
 const AREAS: [(&str, StorageArea); 3] = [

@@ -14,10 +14,10 @@ use crate::ids::DEFAULT_WORKSPACE;
 use crate::redaction::Redactor;
 use crate::resources::tool_block;
 use greenroom_protocol::{
-    AdapterContext, AgentEventContext, AgentResources, AgentRunContext,
-    AgentRunState, AgentRuntimeContext, AgentTrigger, ContextAccess, ConversationContext,
-    InlineContextPolicy, InlineMode, NewEvent, Object, PROTOCOL_VERSION,
-    RawEventRef, StaticContextRef, SubjectContext, TriggerSource,
+    AdapterContext, AgentEventContext, AgentResources, AgentRunContext, AgentRunState,
+    AgentRuntimeContext, AgentTrigger, ContextAccess, ConversationContext, InlineContextPolicy,
+    InlineMode, NewEvent, Object, PROTOCOL_VERSION, RawEventRef, StaticContextRef, SubjectContext,
+    TriggerSource,
 };
 use greenroom_store::reads::conversations::Position;
 use greenroom_store::types::RunRow;

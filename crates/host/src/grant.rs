@@ -8,8 +8,8 @@ mod cache;
 
 pub(crate) use cache::{GrantCache, Sources};
 
-use crate::resources::ResourceNames;
 use crate::context::Identity;
+use crate::resources::ResourceNames;
 use crate::settings::{Agent, Approval, GrantPolicy, Reach, Threads};
 use greenroom_protocol::manifest::{
     ArtifactPermission, EventPermission, HistoryPermission, KnowledgePermission, ModelPermission,

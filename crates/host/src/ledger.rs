@@ -161,7 +161,8 @@ impl Ledger {
         match &payload {
             Payload::RunCompleted(completed) => {
                 let message = completed.message.clone();
-                let message = message.filter(|said| self.may_speak(kind::RUN_COMPLETED, said.role, now_ms));
+                let message =
+                    message.filter(|said| self.may_speak(kind::RUN_COMPLETED, said.role, now_ms));
                 self.finish_messages(message, record.sequence);
                 self.terminal = Some(Terminal {
                     status: RunStatus::Completed,

@@ -15,9 +15,7 @@ use futures_util::{Stream, StreamExt};
 use greenroom_protocol::api::{InvalidParams, Params};
 use greenroom_protocol::result::kind;
 use greenroom_protocol::wire::method;
-use greenroom_protocol::{
-    AgentAPIError, AgentRunContext, AgentRuntimeContext, ErrorCode, Object,
-};
+use greenroom_protocol::{AgentAPIError, AgentRunContext, AgentRuntimeContext, ErrorCode, Object};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;

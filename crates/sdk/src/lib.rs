@@ -56,8 +56,8 @@ pub mod template;
 pub mod testing;
 mod tool;
 mod tools;
-mod upload;
 mod unchecked;
+mod upload;
 #[cfg(feature = "websocket")]
 mod websocket;
 

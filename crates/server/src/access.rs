@@ -82,7 +82,18 @@ impl Access {
                 Role::Admin | Role::Reader => Names::default(),
             };
             let own = Arc::new(Own { begun_by: name.clone(), named });
-            (hash, Caller { role, name: name.into(), own, answers, token: hash, session: None, locale: None })
+            (
+                hash,
+                Caller {
+                    role,
+                    name: name.into(),
+                    own,
+                    answers,
+                    token: hash,
+                    session: None,
+                    locale: None,
+                },
+            )
         });
         Self { tokens: tokens.collect(), runners: runners.into_iter().collect() }
     }

@@ -29,7 +29,10 @@ async fn times_languages_and_places_are_filled_in(postgres: Option<&str>) {
     assert_eq!(run.context["trigger"]["source"], "api");
     assert_eq!(run.context["runtime"]["locale"], Value::Null);
     let conversation = &run.context["conversation"];
-    assert_eq!((&conversation["launcher_type"], &conversation["launcher_id"]), (&json!("person"), &json!("u1")));
+    assert_eq!(
+        (&conversation["launcher_type"], &conversation["launcher_id"]),
+        (&json!("person"), &json!("u1"))
+    );
     stage.end(&wire, &run).await;
     // An event without a conversation that says more about itself.
     let given = json!({"event_type": "member.joined", "agent": "all", "event_time": 1_700_000_000,
@@ -44,9 +47,15 @@ async fn times_languages_and_places_are_filled_in(postgres: Option<&str>) {
     assert_eq!(run.context["event"]["source_event_type"], "chat_member_updated");
     assert_eq!(run.context["runtime"]["locale"], "zh-CN");
     let conversation = &run.context["conversation"];
-    assert_eq!((&conversation["bot_id"], &conversation["workspace_id"]), (&json!("b1"), &json!("w1")));
+    assert_eq!(
+        (&conversation["bot_id"], &conversation["workspace_id"]),
+        (&json!("b1"), &json!("w1"))
+    );
     assert_eq!(conversation["conversation_id"], Value::Null);
-    assert_eq!((&conversation["launcher_type"], &conversation["launcher_id"]), (&json!("group"), &json!("g1")));
+    assert_eq!(
+        (&conversation["launcher_type"], &conversation["launcher_id"]),
+        (&json!("group"), &json!("g1"))
+    );
     stage.end(&wire, &run).await;
     // The actor's language, and that of the request.
     let mut spoken = event("all", "c2");
@@ -142,7 +151,10 @@ async fn a_delivery_names_whom_it_answers(postgres: Option<&str>) {
     })
     .await;
     for one in received {
-        assert_eq!((&one.payload["thread_id"], &one.payload["bot_id"]), (&json!("t1"), &json!("b1")));
+        assert_eq!(
+            (&one.payload["thread_id"], &one.payload["bot_id"]),
+            (&json!("t1"), &json!("b1"))
+        );
         assert_eq!(one.payload["reply_target"], target);
     }
 }

@@ -99,7 +99,8 @@ async fn large_parts_of_an_event_are_artifacts(postgres: Option<&str>) {
     let mut sent = event("all", "c");
     sent["input"]["message_chain"] =
         json!({"parts": [{"type": "Image", "base64": address}], "note": "small"});
-    sent["input"]["contents"] = json!([{"type": "image", "url": address, "mime_type": "image/png"}]);
+    sent["input"]["contents"] =
+        json!([{"type": "image", "url": address, "mime_type": "image/png"}]);
     sent["subject"]["data"] = json!({"big": large, "small": 1});
     sent["actor"]["metadata"] = json!({"big": large, "small": 2});
     sent["metadata"] = json!({"big": large, "message_id": "m1"});
@@ -140,7 +141,10 @@ async fn large_parts_of_an_event_are_artifacts(postgres: Option<&str>) {
     let run = stage.start(&wire, &sent).await;
     let attached = &run.context["input"]["attachments"][0];
     let hash = "2cf24dba5fb0a30e26e83b2ac5b9e29e1b161e5c1fa7425e73043362938b9824";
-    assert_eq!((&attached["mime_type"], &attached["size_bytes"]), (&json!("text/plain"), &json!(5)));
+    assert_eq!(
+        (&attached["mime_type"], &attached["size_bytes"]),
+        (&json!("text/plain"), &json!(5))
+    );
     assert_eq!(attached["sha256"], hash);
     assert_eq!(run.context["input"]["contents"][0]["mime_type"], "text/plain");
     stage.end(&wire, &run).await;
@@ -148,7 +152,8 @@ async fn large_parts_of_an_event_are_artifacts(postgres: Option<&str>) {
 
 /// Appends one part.
 async fn append(wire: &Wire, run: &Run, upload: &Value, offset: usize, part: &[u8]) -> u64 {
-    let params = json!({"upload_id": upload, "offset": offset, "data_base64": STANDARD.encode(part)});
+    let params =
+        json!({"upload_id": upload, "offset": offset, "data_base64": STANDARD.encode(part)});
     let answer = wire.call_for(&run.id, "artifacts.append", params).await.unwrap();
     answer["size_bytes"].as_u64().unwrap()
 }
@@ -215,5 +220,7 @@ async fn a_call_that_is_too_large_is_refused_and_the_run_goes_on() {
         (refused.len() == 3).then_some(refused)
     })
     .await;
-    assert!(refused.iter().all(|it| it["method"] == "state.set" && it["run_id"] == run.id.as_str()));
+    assert!(
+        refused.iter().all(|it| it["method"] == "state.set" && it["run_id"] == run.id.as_str())
+    );
 }

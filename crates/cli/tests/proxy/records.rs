@@ -14,8 +14,7 @@ async fn every_record_has_its_runner_and_scope() {
         + &agent("none", "plugin:test/first/bare", "", ALL);
     let stage = Stage::open(&["first"], "", &agents).await;
     let wire = stage.connect("first").await;
-    for (name, runner_id) in
-        [("all", "plugin:test/first/main"), ("none", "plugin:test/first/bare")]
+    for (name, runner_id) in [("all", "plugin:test/first/main"), ("none", "plugin:test/first/bare")]
     {
         let run = stage.start(&wire, &event(name, "c")).await;
         let file = json!({"content_base64": "d2hhbGVz"});

@@ -45,7 +45,9 @@ async fn transcript(stage: &Stage, conversation: &str) -> Vec<(Option<String>, S
     let items = stage.api.history(conversation).await;
     let items = items.iter().map(|item| json!(item)).filter(|item| item["role"] != "user");
     let text = |value: &Value| value.as_str().map(str::to_owned);
-    items.map(|item| (text(&item["metadata"]["message_id"]), text(&item["text"]).unwrap())).collect()
+    items
+        .map(|item| (text(&item["metadata"]["message_id"]), text(&item["text"]).unwrap()))
+        .collect()
 }
 
 /// The texts that the surface got for a run.
@@ -54,7 +56,8 @@ async fn delivered(stage: &Stage, run: &Run, count: usize) -> Vec<String> {
         let received = stage.receiver.received();
         let own = received.iter().filter(|it| it.payload["run_id"] == run.id.as_str());
         let messages = own.filter(|it| it.payload["type"] == "message.completed");
-        let texts = messages.map(|it| it.payload["message"]["content"].as_str().unwrap().to_owned());
+        let texts =
+            messages.map(|it| it.payload["message"]["content"].as_str().unwrap().to_owned());
         let texts: Vec<String> = texts.collect();
         (texts.len() >= count).then_some(texts)
     })
@@ -154,12 +157,12 @@ async fn what_comes_after_a_cancel_or_a_deadline_is_a_diagnostic(postgres: Optio
         let ended = stage.api.ended_run(&run.id).await;
         assert_eq!(ended.status.as_str(), status);
         wire.result(&run, "message.completed", message(None, "too late")).await;
-        wire.result(&run, "state.updated", json!({"scope": "runner", "key": "k", "value": 1})).await;
+        wire.result(&run, "state.updated", json!({"scope": "runner", "key": "k", "value": 1}))
+            .await;
         wire.let_go(&run).await;
         let notes = diagnostics(&stage, &run, 2).await;
-        let expected = ["message.completed", "state.updated"].map(|kind| {
-            ("after_terminal".to_owned(), format!("`{kind}` arrived after the end"))
-        });
+        let expected = ["message.completed", "state.updated"]
+            .map(|kind| ("after_terminal".to_owned(), format!("`{kind}` arrived after the end")));
         assert_eq!(notes, expected);
         assert_eq!(transcript(&stage, status).await, []);
     }

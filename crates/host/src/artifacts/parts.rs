@@ -130,8 +130,7 @@ fn objects(event: &mut NewEvent) -> impl Iterator<Item = (&'static str, &mut Obj
     let actor = event.actor.as_mut();
     let actor = actor.map(|it| [("actor.metadata", &mut it.metadata), ("actor", &mut it.extra)]);
     let subject = event.subject.as_mut();
-    let subject =
-        subject.map(|it| [("subject.data", &mut it.data), ("subject", &mut it.extra)]);
+    let subject = subject.map(|it| [("subject.data", &mut it.data), ("subject", &mut it.extra)]);
     chain
         .into_iter()
         .chain([("input", &mut input.extra), ("metadata", &mut event.metadata)])

@@ -86,10 +86,8 @@ impl Shared {
         let settings = self.settings.load();
         let surface = identity.surface.as_ref().and_then(|name| settings.surfaces.get(name));
         identity.capabilities = surface.map(Surface::capabilities);
-        identity.links = surface.map(|_| Links {
-            cursors: self.cursors.clone(),
-            base: settings.public_url.clone(),
-        });
+        identity.links = surface
+            .map(|_| Links { cursors: self.cursors.clone(), base: settings.public_url.clone() });
         identity
     }
 
@@ -233,7 +231,8 @@ fn scope_snapshot(
     let Some(last) = rows.last().filter(|_| is_cut) else {
         return Ok((rows, StateLeftOut::default()));
     };
-    let keys = reads::state::names_after(tx, workspace, owner, &last.name, LEFT_OUT_KEYS + 1, now_ms);
+    let keys =
+        reads::state::names_after(tx, workspace, owner, &last.name, LEFT_OUT_KEYS + 1, now_ms);
     let mut keys = keys?;
     let has_more = i64::try_from(keys.len()).is_ok_and(|count| count > LEFT_OUT_KEYS);
     keys.truncate(usize::try_from(LEFT_OUT_KEYS).unwrap_or(usize::MAX));

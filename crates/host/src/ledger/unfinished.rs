@@ -42,11 +42,13 @@ impl Unfinished {
 
     fn find_or_open(&mut self, delta: &DeltaRef<'_>) -> usize {
         let id = delta.message_id.as_deref();
-        let is_its = |index: &usize| id.is_none() || self.messages[*index].message_id.as_deref() == id;
+        let is_its =
+            |index: &usize| id.is_none() || self.messages[*index].message_id.as_deref() == id;
         if let Some(index) = self.recent.filter(is_its).or_else(|| self.position(id)) {
             return index;
         }
-        if let Some(index) = self.recent.filter(|index| self.messages[*index].message_id.is_none()) {
+        if let Some(index) = self.recent.filter(|index| self.messages[*index].message_id.is_none())
+        {
             self.messages[index].message_id = id.map(str::to_owned);
             return index;
         }
@@ -166,10 +168,8 @@ mod tests {
 
     #[test]
     fn the_message_of_the_end_takes_the_place_of_its_text_or_comes_last() {
-        let last = |id: &str| Message {
-            message_id: Some(id.to_owned()),
-            ..Message::assistant("whole")
-        };
+        let last =
+            |id: &str| Message { message_id: Some(id.to_owned()), ..Message::assistant("whole") };
         let mut open = Unfinished::default();
         push(&mut open, Some("a"), "pa");
         push(&mut open, Some("b"), "other");

@@ -97,14 +97,10 @@ pub(super) async fn begin(call: &mut Call<'_>) -> Answer {
     let staged = call.shared.tasks.spawn("upload", stage(shared, waiting, bytes_max));
     let redaction = call.shared.redactor.exact().stream();
     let upload_id = ids::fresh("upl");
-    call.live.uploads.insert(&upload_id, Upload {
-        draft,
-        size: 0,
-        hash: Sha256::new(),
-        redaction,
-        parts,
-        staged,
-    })?;
+    call.live.uploads.insert(
+        &upload_id,
+        Upload { draft, size: 0, hash: Sha256::new(), redaction, parts, staged },
+    )?;
     // A part is base64 in a call, and a call has more than its part.
     let part_bytes_max = (limits.call_bytes / 2) as u64;
     answer(&ArtifactUpload { upload_id, part_bytes_max })

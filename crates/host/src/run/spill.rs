@@ -10,9 +10,9 @@ use crate::context::Identity;
 use crate::ids::now_ms;
 use crate::ledger::Ledger;
 use crate::settings::Reach;
-use greenroom_protocol::{Object, RawResult};
 use greenroom_protocol::payload::{ArtifactCreated, Message};
 use greenroom_protocol::result::kind;
+use greenroom_protocol::{Object, RawResult};
 use greenroom_store::types::{ArtifactRow, NewArtifact, ResultRecord};
 use serde_json::value::{RawValue, to_raw_value};
 

@@ -156,7 +156,8 @@ fn older_facts_get_their_session_and_every_session_a_copy_of_the_state() {
         assert_eq!(runs, ["r1 b|t", "r2 ", "r3 "]);
         let items = texts("SELECT item_id || ' ' || session FROM transcript ORDER BY item_id");
         assert_eq!(items, ["i1 b|t", "i2 ", "i3 ", "i4 |gone"]);
-        let files = texts("SELECT artifact_id || ' ' || session FROM artifacts ORDER BY artifact_id");
+        let files =
+            texts("SELECT artifact_id || ' ' || session FROM artifacts ORDER BY artifact_id");
         assert_eq!(files, ["a1 b|t", "a2 ", "a3 "]);
         let owners = [
             r#"["actor","a","r","c"]"#,
@@ -174,8 +175,13 @@ fn older_facts_get_their_session_and_every_session_a_copy_of_the_state() {
 fn migrations_are_frozen() {
     let step = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
     let hash = |script: &str| format!("{:016x}", script.bytes().fold(0xcbf2_9ce4_8422_2325, step));
-    let frozen = ["fa5e3c0987bef090", "2393374cc4fcd657", "ec0d95f947644371", "c05ca32bb4f5743e",
-        "6a7a729f49f0d6e0"];
+    let frozen = [
+        "fa5e3c0987bef090",
+        "2393374cc4fcd657",
+        "ec0d95f947644371",
+        "c05ca32bb4f5743e",
+        "6a7a729f49f0d6e0",
+    ];
     let hashes: Vec<String> = MIGRATIONS.iter().copied().map(hash).collect();
     assert_eq!(hashes, frozen, "a new migration adds its hash; one that has landed keeps its own");
 }

@@ -3,9 +3,9 @@
 use super::support::*;
 use greenroom_store::Store;
 use greenroom_store::commands::ApplyResults;
-use greenroom_store::session_key;
 use greenroom_store::reads::Direction::{Backward, Forward};
 use greenroom_store::reads::conversations::{Position, Span, history, history_within};
+use greenroom_store::session_key;
 
 fn at(event_seq: i64, seq: i64) -> Position {
     Position { event_seq, seq }

@@ -168,7 +168,8 @@ mod tests {
 
     #[test]
     fn the_id_and_method_of_a_call_are_found_in_its_beginning() {
-        let call = br#"{"jsonrpc":"2.0","id":"a7","method":"artifacts.create","params":{"run_id":"r","co"#;
+        let call =
+            br#"{"jsonrpc":"2.0","id":"a7","method":"artifacts.create","params":{"run_id":"r","co"#;
         let found = called_by(call).unwrap();
         assert_eq!(found, ("\"a7\"".to_owned(), "artifacts.create".to_owned()));
         for line in [
@@ -179,7 +180,6 @@ mod tests {
             assert_eq!(called_by(line), None, "{}", String::from_utf8_lossy(line));
         }
     }
-
 
     #[test]
     fn the_id_of_an_answer_is_found_in_its_beginning() {
