@@ -16,14 +16,13 @@ use crate::ids::{self, now_ms};
 use crate::ledger::RESERVE_FIRST;
 use crate::metrics::Metrics;
 use crate::settings::{Agent, Settings};
-use bound::{bind, ids, is_replay, warnings};
+use bound::{bind, ids, is_replay, item, warnings};
 use greenroom_protocol::{ActorContext, AdapterContext, EventAnswer, NewEvent, TriggerSource};
 use greenroom_store::commands::{AcceptEvent, Accepted, NewRun};
 use greenroom_store::reads::conversations::{Names, Own};
 use greenroom_store::reads::events::EventKey;
-use greenroom_store::types::{NewItem, RunRow};
-use greenroom_store::{StoreError, reads, session_key};
-use serde_json::json;
+use greenroom_store::types::RunRow;
+use greenroom_store::{StoreError, reads};
 use serde_json::value::{RawValue, to_raw_value};
 use sha2::{Digest, Sha256};
 use std::sync::Arc;
@@ -350,27 +349,6 @@ impl Shared {
 
 pub(crate) fn hash(body: &RawValue) -> [u8; 32] {
     Sha256::digest(body.get()).into()
-}
-
-fn item(event: &NewEvent, event_id: &str, run: Option<&NewRun>) -> NewItem {
-    let is_message = event.event_type.starts_with("message.");
-    let body = json!({
-        "actor": event.actor,
-        "segments": event.input.contents,
-        "artifacts": event.input.attachments,
-        "metadata": {"event_type": event.event_type},
-    });
-    NewItem {
-        item_id: ids::fresh("item"),
-        thread_id: event.thread_id.clone(),
-        session: session_key(event.bot_id.as_deref(), event.thread_id.as_deref()),
-        role: if is_message { "user" } else { "event" },
-        event_id: Some(event_id.to_owned()),
-        run_id: run.map(|run| run.run_id.clone()),
-        actor_id: event.actor.as_ref().and_then(|actor| actor.actor_id.clone()),
-        text: event.input.text.as_ref().map(|text| text.replace('\0', "\u{fffd}")),
-        body: body.to_string(),
-    }
 }
 
 /// The answer to the sender; the flag says whether the event is new.

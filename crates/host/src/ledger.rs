@@ -1,6 +1,6 @@
 //! Takes in a run's results: numbers and checks them, and collects what has to be committed.
 //!
-//! Invariant: no IO and no clock, but fresh ids. Numbers are unique and increase over all attempts. Deltas within the
+//! Invariant: no IO, but fresh ids and addresses of files. Numbers are unique and increase over all attempts. Deltas within the
 //! reserved numbers may be published at once; everything after the first other result waits for its commit.
 //! Secrets are removed before a result is numbered or recorded.
 

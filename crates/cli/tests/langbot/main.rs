@@ -9,6 +9,7 @@ mod basics;
 mod calls;
 mod parallel;
 mod raising;
+mod sessions;
 mod snapshots;
 mod stage;
 mod thinking;

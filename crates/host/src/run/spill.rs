@@ -10,7 +10,7 @@ use crate::context::Identity;
 use crate::ids::now_ms;
 use crate::ledger::Ledger;
 use crate::settings::Reach;
-use greenroom_protocol::payload::{ArtifactCreated, Message};
+use greenroom_protocol::payload::{ArtifactCreated, Message, Payload};
 use greenroom_protocol::result::kind;
 use greenroom_protocol::{Object, RawResult};
 use greenroom_store::types::{ArtifactRow, NewArtifact, ResultRecord};
@@ -70,7 +70,11 @@ impl RunTask {
         result: &RawResult,
     ) -> Option<Result<Box<RawValue>, &'static str>> {
         let data = result.data.as_deref().filter(|_| result.kind == kind::ARTIFACT_CREATED)?;
-        let created: ArtifactCreated = serde_json::from_str(data.get()).ok()?;
+        // Data that is not valid is refused with all others.
+        let Ok(Payload::ArtifactCreated(created)) = Payload::parse(&result.kind, Some(data.get()))
+        else {
+            return None;
+        };
         if created.content_base64.is_some() {
             return None;
         }
