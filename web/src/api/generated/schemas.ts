@@ -545,6 +545,8 @@ export interface components {
             state: string[];
             steering: boolean;
             storage: string[];
+            /** @enum {unknown} */
+            threads: "apart" | "together";
             tools: {
                 names: string[];
                 operations: string[];
@@ -578,6 +580,8 @@ export interface components {
             skills: string[];
             state: string[];
             storage: string[];
+            /** @enum {unknown} */
+            threads: "apart" | "together";
             tools: string[];
         };
         /** @description A range of Unicode characters, the end not included. */
