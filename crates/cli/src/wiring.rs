@@ -88,6 +88,7 @@ pub(crate) fn settings(config: &Config) -> Settings {
             .collect(),
         retention: config.retention.clone(),
         budget_day: config.budget_day,
+        public_url: config.server.public_address(),
         timezone: crate::timezone::of_machine(),
         approvals: config.approvals.clone(),
         telemetry: config.telemetry.clone(),

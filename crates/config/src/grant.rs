@@ -11,6 +11,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 const REACHES: [(&str, Reach); 3] =
     [("none", Reach::None), ("conversation", Reach::Conversation), ("workspace", Reach::Workspace)];
+const THREADS: [(&str, Threads); 2] = [("apart", Threads::Apart), ("together", Threads::Together)];
 const APPROVALS: [(&str, Approval); 3] =
     [("never", Approval::Never), ("ask", Approval::Ask), ("always", Approval::Always)];
 const AREAS: [(&str, StorageArea); 3] = [
@@ -27,6 +28,16 @@ pub enum Reach {
     None,
     Conversation,
     Workspace,
+}
+
+/// Whether the bots and threads of a conversation are sessions of their own (decision 026).
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Threads {
+    #[default]
+    Apart,
+    /// A run reaches the whole conversation.
+    Together,
 }
 
 /// Whether an action is refused, needs an approval or is allowed.
@@ -47,6 +58,7 @@ pub struct GrantPolicy {
     pub history: Reach,
     pub event_log: Reach,
     pub artifacts: Reach,
+    pub threads: Threads,
     pub state: BTreeSet<StateScope>,
     pub storage: BTreeSet<StorageArea>,
     pub actions: BTreeMap<String, Approval>,
@@ -65,6 +77,7 @@ impl Default for GrantPolicy {
             history: Reach::Conversation,
             event_log: Reach::Conversation,
             artifacts: Reach::Conversation,
+            threads: Threads::Apart,
             state: [StateScope::Conversation, StateScope::Actor, StateScope::Runner].into(),
             storage: [StorageArea::Plugin, StorageArea::Binding].into(),
             actions: BTreeMap::new(),
@@ -94,6 +107,7 @@ impl GrantPolicy {
             history: reach(&mut reader, "history").unwrap_or(absent.history),
             event_log: reach(&mut reader, "event_log").unwrap_or(absent.event_log),
             artifacts: reach(&mut reader, "artifacts").unwrap_or(absent.artifacts),
+            threads: threads(&mut reader).unwrap_or(absent.threads),
             state: choices(&mut reader, "state", &scopes).unwrap_or(absent.state),
             storage: choices(&mut reader, "storage", &AREAS).unwrap_or(absent.storage),
             actions: actions(&mut reader),
@@ -203,6 +217,10 @@ fn risks(reader: &mut Reader<'_>, absent: BTreeMap<Risk, Approval>) -> BTreeMap<
 
 fn reach(reader: &mut Reader<'_>, key: &'static str) -> Option<Reach> {
     reader.get(key).and_then(|value| value.choice(&REACHES))
+}
+
+fn threads(reader: &mut Reader<'_>) -> Option<Threads> {
+    reader.get("threads").and_then(|value| value.choice(&THREADS))
 }
 
 fn choices<T: Copy + Ord>(

@@ -34,7 +34,7 @@ pub use approvals::{Answerer, Approvals};
 pub use artifacts::{Artifacts, Bucket};
 pub use base_path::BasePath;
 pub use destination::{Destination, DestinationHost, NetworkAccess, NotADestination};
-pub use grant::{Approval, GrantPolicy, Reach};
+pub use grant::{Approval, GrantPolicy, Reach, Threads};
 pub use limits::{Change, Limit, Limits, REPLACED};
 pub use model::{Model, ModelKind, Price, SCRIPTED};
 pub use network::{Network, NotANetwork, is_private};

@@ -17,6 +17,8 @@ pub struct Server {
     pub allowed_origins: Vec<String>,
     /// Proxies whose `X-Forwarded-*` is trusted.
     pub trusted_proxies: Vec<Network>,
+    /// The address at which others reach the host, without a path.
+    pub public_url: Option<String>,
     /// The prefix of all paths.
     pub base_path: BasePath,
     /// `None`: the host does not serve TLS.
@@ -37,6 +39,7 @@ impl Default for Server {
             allowed_hosts: Vec::new(),
             allowed_origins: Vec::new(),
             trusted_proxies: Vec::new(),
+            public_url: None,
             base_path: BasePath::default(),
             tls: None,
         }
@@ -57,11 +60,18 @@ impl Server {
                 .get("trusted_proxies")
                 .and_then(|v| v.list(network))
                 .unwrap_or_default(),
+            public_url: reader.get("public_url").and_then(|v| origin(&v)),
             base_path: reader.get("base_path").and_then(|v| base_path(&v)).unwrap_or_default(),
             tls: reader.get("tls").and_then(|v| v.table()).and_then(Tls::read),
         };
         reader.finish();
         server
+    }
+
+    /// What addresses for others begin with; without a public address, the path.
+    pub fn public_address(&self) -> String {
+        let origin = self.public_url.as_deref().unwrap_or_default();
+        format!("{origin}{}", self.base_path.as_str().trim_end_matches('/'))
     }
 
     /// A warning if other machines can reach this address without TLS.

@@ -6,6 +6,8 @@
 mod access;
 mod collect;
 pub(crate) mod ingest;
+mod links;
+mod parts;
 mod pins;
 mod spill;
 mod upload;
@@ -13,7 +15,8 @@ mod upload;
 pub(crate) use access::is_within;
 pub(crate) use collect::collect_regularly;
 pub(crate) use ingest::{Ingested, uploads_of};
-pub(crate) use spill::{Spilled, is_large, may_spill, reference};
+pub(crate) use links::Links;
+pub(crate) use spill::{Spilled, is_large, may_spill, owner_of, reference};
 pub use upload::Upload;
 pub(crate) use upload::expiry;
 
@@ -78,6 +81,8 @@ pub(crate) struct Draft {
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Owner {
     pub(crate) conversation_id: Option<String>,
+    /// Its session there (`session_key`).
+    pub(crate) session: String,
     pub(crate) run_id: Option<String>,
     pub(crate) agent: Option<String>,
 }
@@ -142,6 +147,7 @@ pub(crate) fn view_of_new(row: NewArtifact, workspace_id: &str, created_at: i64)
         name: row.name,
         mime_type: row.mime_type,
         conversation_id: row.conversation_id,
+        session: row.session,
         run_id: row.run_id,
         agent: row.agent,
         metadata: row.metadata,
@@ -170,6 +176,7 @@ fn describe(staged: &Staged, draft: Draft, redactor: &Redactor) -> Result<NewArt
         name,
         mime_type: mime_type.map_err(|error| error.to_string())?,
         conversation_id: draft.owner.conversation_id,
+        session: draft.owner.session,
         run_id: draft.owner.run_id,
         agent: draft.owner.agent,
         metadata,

@@ -3,23 +3,24 @@
 //! Invariant: built by a pure function from the stored event, the frozen grant and the current state, so that
 //! a run restarted after a crash gets the same context apart from its times, token and cursors.
 
+mod identity;
+
+pub use identity::Identity;
+
 use crate::binding::Bound;
 use crate::cursor::Cursors;
 use crate::grant::Grant;
-use crate::ids::{self, DEFAULT_WORKSPACE};
+use crate::ids::DEFAULT_WORKSPACE;
 use crate::redaction::Redactor;
 use crate::resources::tool_block;
-use greenroom_protocol::payload::StateScope;
 use greenroom_protocol::{
-    ActorContext, AdapterContext, AgentEventContext, AgentResources, AgentRunContext,
-    AgentRunState, AgentRuntimeContext, AgentTrigger, ContextAccess, ConversationContext,
-    DeliveryContext, InlineContextPolicy, InlineMode, NewEvent, Object, PROTOCOL_VERSION,
-    RawEventRef, StaticContextRef, TriggerSource,
+    AdapterContext, AgentEventContext, AgentResources, AgentRunContext, AgentRunState,
+    AgentRuntimeContext, AgentTrigger, ContextAccess, ConversationContext, InlineContextPolicy,
+    InlineMode, NewEvent, Object, PROTOCOL_VERSION, RawEventRef, StaticContextRef, SubjectContext,
+    TriggerSource,
 };
 use greenroom_store::reads::conversations::Position;
-use greenroom_store::records::{Person, TOKEN_MARK};
-use greenroom_store::types::{NewDelivery, RunRow};
-use greenroom_surfaces::{Capabilities, Content, OutboundMessage, action};
+use greenroom_store::types::RunRow;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -43,6 +44,9 @@ pub struct Envelope {
     /// The sender's trace, as its `traceparent` header names it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub traceparent: Option<String>,
+    /// The language of the sender, if the entrance knows it and the event does not say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub locale: Option<String>,
     /// Why its agent was chosen; none if it is unbound.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bound: Option<Bound>,
@@ -54,120 +58,6 @@ pub(crate) fn clean_adapter(mut adapter: AdapterContext, redactor: &Redactor) ->
     let redactor = redactor.exact();
     adapter.extra.values_mut().for_each(|value| redactor.value(value));
     adapter
-}
-
-/// The identity of a run: everything that may own state, deliveries or artifacts.
-#[derive(Debug, Clone, Default)]
-pub struct Identity {
-    pub workspace_id: String,
-    pub run_id: String,
-    pub event_id: String,
-    pub agent: String,
-    pub runner_id: String,
-    pub conversation_id: Option<String>,
-    pub thread_id: Option<String>,
-    pub actor_id: Option<String>,
-    pub subject_id: Option<String>,
-    pub surface: Option<String>,
-    /// What the surface supports; none if it is not configured.
-    pub capabilities: Option<Capabilities>,
-    pub actor: Option<ActorContext>,
-    /// The namespace of the actor's id.
-    pub actors_of: String,
-    /// The number of the run's event in its conversation.
-    pub conversation_seq: Option<i64>,
-    pub attempt: i64,
-    /// The sender's trace.
-    pub traceparent: Option<String>,
-}
-
-impl Identity {
-    pub fn new(run: &RunRow, envelope: &Envelope) -> Self {
-        let event = &envelope.event;
-        let actor = event.actor.as_ref();
-        let subject = event.subject.as_ref();
-        Self {
-            workspace_id: run.workspace_id.clone(),
-            run_id: run.run_id.clone(),
-            event_id: run.event_id.clone(),
-            agent: run.agent.clone(),
-            runner_id: run.runner_id.clone(),
-            conversation_id: run.conversation_id.clone(),
-            thread_id: event.thread_id.clone(),
-            actor_id: actor.map(|actor| {
-                let parts = [actor.actor_type.as_str(), text(&actor.actor_id)];
-                // State of trusted senders is kept by the id alone.
-                let own = envelope.actors_of.as_deref().filter(|of| of.contains(TOKEN_MARK));
-                owner(&parts.into_iter().chain(own).collect::<Vec<_>>())
-            }),
-            subject_id: subject
-                .map(|subject| owner(&[&subject.subject_type, text(&subject.subject_id)])),
-            surface: run.surface.clone(),
-            capabilities: None,
-            actor: event.actor.clone(),
-            actors_of: envelope.actors_of.clone().unwrap_or_else(|| event.source.clone()),
-            conversation_seq: run.conversation_seq,
-            attempt: run.attempt,
-            traceparent: envelope.traceparent.clone(),
-        }
-    }
-
-    /// The person that the run acts for; none without an actor id.
-    pub fn person(&self) -> Option<Person> {
-        Some(Person {
-            workspace_id: self.workspace_id.clone(),
-            source: self.actors_of.clone(),
-            actor: self.actor.as_ref()?.actor_id.clone()?,
-        })
-    }
-
-    /// The owner of the state of a scope; none if the event has no such party.
-    pub fn state_owner(&self, scope: StateScope) -> Option<String> {
-        let party = match scope {
-            StateScope::Conversation => self.conversation_id.as_deref()?,
-            StateScope::Actor => self.actor_id.as_deref()?,
-            StateScope::Subject => self.subject_id.as_deref()?,
-            StateScope::Runner => return Some(owner(&["runner", &self.runner_id])),
-            StateScope::Binding => return Some(owner(&["binding", &self.agent])),
-        };
-        Some(owner(&[scope.as_str(), &self.agent, &self.runner_id, party]))
-    }
-
-    /// An outbox row. Its lane is that of its surface and conversation.
-    pub(crate) fn delivery(&self, surface: &str, sequence: i64, content: Content) -> NewDelivery {
-        let message = OutboundMessage {
-            content,
-            run_id: self.run_id.clone(),
-            event_id: self.event_id.clone(),
-            agent: self.agent.clone(),
-            conversation_id: self.conversation_id.clone(),
-            sequence,
-        };
-        NewDelivery {
-            delivery_id: ids::fresh("dlv"),
-            surface: surface.to_owned(),
-            target: owner(&[&self.workspace_id, surface, text(&self.conversation_id)]),
-            sequence,
-            payload: message.to_json(),
-        }
-    }
-
-    /// What the runner learns about where its answer goes.
-    pub(crate) fn delivery_context(&self) -> DeliveryContext {
-        let surface = self.surface.clone().unwrap_or_else(|| "api".to_owned());
-        // Without a surface, readers of the API follow the stream.
-        let Some(Capabilities { streaming, text_max, actions }) = &self.capabilities else {
-            return DeliveryContext { surface, supports_streaming: true, ..Default::default() };
-        };
-        DeliveryContext {
-            surface,
-            supports_streaming: *streaming,
-            supports_edit: actions.contains(action::MESSAGE_EDIT),
-            supports_reaction: actions.contains(action::MESSAGE_REACT),
-            max_message_size: text_max.map(|max| max.size() as u64),
-            ..Default::default()
-        }
-    }
 }
 
 /// Joins parts so that no two lists of parts give the same text.
@@ -184,8 +74,10 @@ pub struct ContextParts<'a> {
     pub run: &'a RunRow,
     pub envelope: &'a Envelope,
     pub grant: &'a Grant,
+    pub identity: &'a Identity,
     pub state: AgentRunState,
-    pub delivery: DeliveryContext,
+    /// Whether the run's session has items before its event.
+    pub has_history_before: bool,
     pub cursors: &'a Cursors,
     pub resources: AgentResources,
     /// For processes that call the host for the run over HTTP.
@@ -201,7 +93,9 @@ impl ContextParts<'_> {
     pub fn build(self) -> AgentRunContext {
         let access = self.access();
         let runtime = self.runtime();
-        let Self { run, envelope, grant, state, delivery, resources, .. } = self;
+        let conversation = self.conversation();
+        let event_time = self.event_time();
+        let Self { run, envelope, grant, identity, state, resources, .. } = self;
         let event = &envelope.event;
         let mut metadata = event.metadata.clone();
         metadata.insert("attempt".to_owned(), run.attempt.into());
@@ -211,32 +105,24 @@ impl ContextParts<'_> {
             trigger: AgentTrigger {
                 kind: event.event_type.clone(),
                 source: envelope.trigger,
-                timestamp: event.event_time.or(Some(run.created_at.div_euclid(1000))),
+                timestamp: Some(event_time),
                 extra: Object::new(),
             },
             event: AgentEventContext {
                 event_id: run.event_id.clone(),
                 event_type: event.event_type.clone(),
-                event_time: event.event_time,
+                event_time: Some(event_time),
                 source: event.source.clone(),
-                source_event_type: None,
+                source_event_type: event.source_event_type.clone(),
                 raw_ref: envelope.raw_ref.clone(),
                 data: event.data.clone(),
                 extra: Object::new(),
             },
-            conversation: event.conversation_id.as_ref().map(|id| ConversationContext {
-                conversation_id: Some(id.clone()),
-                thread_id: event.thread_id.clone(),
-                launcher_type: None,
-                launcher_id: None,
-                bot_id: event.bot_id.clone(),
-                workspace_id: Some(run.workspace_id.clone()),
-                extra: Object::new(),
-            }),
+            conversation: Some(conversation),
             actor: event.actor.clone(),
             subject: event.subject.clone(),
             input: event.input.clone(),
-            delivery,
+            delivery: identity.delivery_context(),
             resources,
             context: access,
             state,
@@ -246,6 +132,37 @@ impl ContextParts<'_> {
             metadata,
             extra: Object::new(),
         }
+    }
+
+    /// The time of the event, or of its acceptance.
+    fn event_time(&self) -> i64 {
+        self.envelope.event.event_time.unwrap_or_else(|| self.run.created_at.div_euclid(1000))
+    }
+
+    /// Where the event belongs; bot and workspace are known also without a conversation.
+    fn conversation(&self) -> ConversationContext {
+        let event = &self.envelope.event;
+        let (launcher_type, launcher_id) = launcher(event);
+        ConversationContext {
+            conversation_id: event.conversation_id.clone(),
+            thread_id: event.thread_id.clone(),
+            launcher_type: launcher_id.as_ref().map(|_| launcher_type.to_owned()),
+            launcher_id,
+            bot_id: event.bot_id.clone(),
+            workspace_id: Some(self.run.workspace_id.clone()),
+            extra: Object::new(),
+        }
+    }
+
+    /// The language: of the event, of its actor, or of the entrance.
+    fn locale(&self) -> Option<String> {
+        let event = &self.envelope.event;
+        let actor = event.actor.as_ref();
+        let of_actor = actor.and_then(|actor| {
+            actor.metadata.get("locale").or_else(|| actor.extra.get("locale"))?.as_str()
+        });
+        let given = event.locale.as_deref().or(of_actor).or(self.envelope.locale.as_deref());
+        given.map(str::to_owned)
     }
 
     fn access(&self) -> ContextAccess {
@@ -260,7 +177,7 @@ impl ContextParts<'_> {
             latest_cursor: cursor,
             event_seq: run.conversation_seq,
             transcript_seq: run.transcript_seq,
-            has_history_before: run.transcript_seq.is_some_and(|seq| seq > 1),
+            has_history_before: self.has_history_before,
             inline_policy: InlineContextPolicy {
                 mode: InlineMode::CurrentEvent,
                 delivered_count: 1,
@@ -269,7 +186,7 @@ impl ContextParts<'_> {
                 reason: None,
                 extra: Object::new(),
             },
-            available_apis: self.grant.available_apis(),
+            available_apis: self.grant.available_apis(self.identity),
             extra: Object::new(),
         }
     }
@@ -300,11 +217,27 @@ impl ContextParts<'_> {
             langbot_version: None,
             trace_id: self.run.run_id.clone(),
             deadline_at: Some(now_s + self.remaining.as_secs_f64()),
-            locale: None,
+            locale: self.locale(),
             timezone: self.timezone.clone(),
             static_refs: self.static_refs(),
             metadata,
             extra: Object::new(),
+        }
+    }
+}
+
+/// Subjects that are a group of people.
+const GROUPS: [&str; 4] = ["group", "channel", "room", "guild"];
+
+/// Who started the conversation, as LangBot counts it: the group that the event is about, else the person.
+fn launcher(event: &NewEvent) -> (&'static str, Option<String>) {
+    let is_group = |subject: &&SubjectContext| GROUPS.contains(&subject.subject_type.as_str());
+    let conversation = || event.conversation_id.clone();
+    match event.subject.as_ref().filter(is_group) {
+        Some(group) => ("group", group.subject_id.clone().or_else(conversation)),
+        None => {
+            let person = event.actor.as_ref().and_then(|actor| actor.actor_id.clone());
+            ("person", person.or_else(conversation))
         }
     }
 }

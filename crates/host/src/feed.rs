@@ -76,7 +76,8 @@ pub fn write_json(out: &mut BytesMut, run_id: &str, record: &ResultRecord, momen
     out.put_slice(b",\"sequence\":");
     write_number(out, record.sequence);
     out.put_slice(b",\"timestamp\":");
-    write_number(out, record.at_ms.div_euclid(1000));
+    let timestamp = record.runner_timestamp.unwrap_or_else(|| record.at_ms.div_euclid(1000));
+    write_number(out, timestamp);
     out.put_slice(b",\"created_at\":\"");
     out.put_slice(moment.text(record.at_ms).as_bytes());
     out.put_slice(b"\"");
@@ -203,6 +204,7 @@ mod tests {
             data: RawValue::from_string(data.to_owned()).unwrap(),
             at_ms: 7_250,
             runner_sequence: None,
+            runner_timestamp: None,
             usage: None,
         }
     }

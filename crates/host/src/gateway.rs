@@ -19,7 +19,7 @@ use crate::interactions;
 use crate::ledger::RESERVE_FIRST;
 use crate::metrics::Metrics;
 use crate::settings::{Agent, Settings};
-use bound::{bind, ids, is_replay, warnings};
+use bound::{bind, ids, is_replay, item, warnings};
 use greenroom_protocol::interaction::INTERACTION;
 use greenroom_protocol::{
     ActorContext, AdapterContext, EventAnswer, INTERACTION_SUBMITTED, NewEvent, TriggerSource,
@@ -27,9 +27,8 @@ use greenroom_protocol::{
 use greenroom_store::commands::{AcceptEvent, Accepted, NewRun};
 use greenroom_store::reads::conversations::{Names, Own};
 use greenroom_store::reads::events::EventKey;
-use greenroom_store::types::{NewItem, RunRow};
+use greenroom_store::types::RunRow;
 use greenroom_store::{StoreError, reads};
-use serde_json::json;
 use serde_json::value::{RawValue, to_raw_value};
 use sha2::{Digest, Sha256};
 use std::sync::Arc;
@@ -65,6 +64,8 @@ pub struct Sender {
     pub limit: Option<SenderLimit>,
     /// The limited token whose run this event continues: the new run reaches no further.
     pub continues: Option<String>,
+    /// The language that it asks for, as a BCP 47 tag.
+    pub locale: Option<Arc<str>>,
     /// Protocol-specific context, passed to the runner; no decision depends on it.
     pub adapter: Option<AdapterContext>,
     /// The `traceparent` of its request.
@@ -215,6 +216,8 @@ impl Shared {
     ) -> Result<(AcceptEvent, Arc<Envelope>, Vec<Kept>), Refusal> {
         let Ingested { mut event, raw_ref, kept } = ingested;
         sender.sign(&mut event)?;
+        let now_ms = now_ms();
+        event.event_time.get_or_insert(now_ms.div_euclid(1000));
         event.check().map_err(|error| Refusal::Invalid(error.to_string()))?;
         if event.source == HOST_SOURCE {
             let message = format!("`source` `{HOST_SOURCE}` is reserved for the host");
@@ -246,6 +249,7 @@ impl Shared {
             raw_ref,
             adapter,
             traceparent: sender.traceparent.clone(),
+            locale: sender.locale.as_deref().map(str::to_owned),
             bound,
             event,
         });
@@ -265,7 +269,7 @@ impl Shared {
             artifacts: kept.iter().map(|kept| kept.row.clone()).collect(),
             uploads: uploads_of(event),
             sent_by: sender.name.as_deref().map(str::to_owned),
-            now_ms: now_ms(),
+            now_ms,
         };
         Ok((command, envelope, kept))
     }
@@ -372,26 +376,6 @@ impl Shared {
 
 pub(crate) fn hash(body: &RawValue) -> [u8; 32] {
     Sha256::digest(body.get()).into()
-}
-
-fn item(event: &NewEvent, event_id: &str, run: Option<&NewRun>) -> NewItem {
-    let is_message = event.event_type.starts_with("message.");
-    let body = json!({
-        "actor": event.actor,
-        "segments": event.input.contents,
-        "artifacts": event.input.attachments,
-        "metadata": {"event_type": event.event_type},
-    });
-    NewItem {
-        item_id: ids::fresh("item"),
-        thread_id: event.thread_id.clone(),
-        role: if is_message { "user" } else { "event" },
-        event_id: Some(event_id.to_owned()),
-        run_id: run.map(|run| run.run_id.clone()),
-        actor_id: event.actor.as_ref().and_then(|actor| actor.actor_id.clone()),
-        text: event.input.text.as_ref().map(|text| text.replace('\0', "\u{fffd}")),
-        body: body.to_string(),
-    }
 }
 
 /// The answer to the sender; the flag says whether the event is new.

@@ -8,8 +8,9 @@ mod cache;
 
 pub(crate) use cache::{GrantCache, Sources};
 
+use crate::context::Identity;
 use crate::resources::ResourceNames;
-use crate::settings::{Agent, Approval, GrantPolicy, Reach};
+use crate::settings::{Agent, Approval, GrantPolicy, Reach, Threads};
 use greenroom_protocol::manifest::{
     ArtifactPermission, EventPermission, HistoryPermission, KnowledgePermission, ModelPermission,
     StorageArea, ToolPermission,
@@ -39,6 +40,9 @@ pub struct Grant {
     pub events: Pull<EventPermission>,
     #[serde(default)]
     pub artifacts: Pull<ArtifactPermission>,
+    /// How much of its conversation the run reaches.
+    #[serde(default)]
+    pub threads: Threads,
     #[serde(default)]
     pub state: BTreeSet<StateScope>,
     #[serde(default)]
@@ -124,6 +128,7 @@ impl Grant {
             history: pull(&asked.history, policy.history),
             events: pull(&asked.events, policy.event_log),
             artifacts: pull(&asked.artifacts, policy.artifacts),
+            threads: policy.threads,
             state: if may_keep_state { policy.state.clone() } else { BTreeSet::new() },
             storage: storage.intersection(&policy.storage).copied().collect(),
             actions,
@@ -157,8 +162,8 @@ impl Grant {
     }
 
     /// The APIs that the runner may call besides its resources.
-    pub fn available_apis(&self) -> ContextAPICapabilities {
-        crate::proxy::table::available_apis(self)
+    pub(crate) fn available_apis(&self, identity: &Identity) -> ContextAPICapabilities {
+        crate::proxy::table::available_apis(self, identity)
     }
 
     /// The storage areas of the run, as the runner sees them.

@@ -1,6 +1,6 @@
 //! Takes in a run's results: numbers and checks them, and collects what has to be committed.
 //!
-//! Invariant: no IO and no clock, but fresh ids. Numbers are unique and increase over all attempts. Deltas within the
+//! Invariant: no IO, but fresh ids and addresses of files. Numbers are unique and increase over all attempts. Deltas within the
 //! reserved numbers may be published at once; everything after the first other result waits for its commit.
 //! Secrets are removed before a result is numbered or recorded.
 
@@ -9,10 +9,12 @@ mod effect;
 mod fold;
 mod json;
 mod pending;
+mod unfinished;
 
 pub(crate) use effect::StateRights;
 pub(crate) use fold::Folded;
 pub(crate) use pending::Pending;
+pub(crate) use unfinished::Unfinished;
 
 use crate::actions::ActionRights;
 use crate::context::Identity;
@@ -23,13 +25,14 @@ use effect::Changes;
 use greenroom_protocol::error::run_code;
 use greenroom_protocol::payload::{Message, MessageCompleted, Payload};
 use greenroom_protocol::result::kind;
-use greenroom_protocol::{RawResult, RunError, RunStatus};
+use greenroom_protocol::{RawResult, Role, RunError, RunStatus};
 use greenroom_store::chunk::ChunkBuilder;
 use greenroom_store::commands::Terminal;
 use greenroom_store::types::{Diagnostic, ResultRecord};
 use json::{complete_failure, empty_object, is_object, one_line};
 use serde_json::value::{RawValue, to_raw_value};
 use std::borrow::Cow;
+use std::collections::HashSet;
 use std::sync::Arc;
 
 /// Numbers reserved with each commit.
@@ -52,12 +55,12 @@ pub(crate) struct Ledger {
     changes: Changes,
     diagnostics: Vec<Diagnostic>,
     diagnostics_count: usize,
-    /// Text of deltas without a `message.completed` so far.
-    unfinished: String,
-    /// The message made of it, if it is large.
+    /// Texts of deltas without a `message.completed` so far.
+    unfinished: Unfinished,
+    /// The messages made of them, if one is large.
     folded: Option<Folded>,
-    saw_message: bool,
-    ended_by_host: bool,
+    /// The contents of completed messages, as hashes.
+    completed: HashSet<[u8; 32]>,
     terminal: Option<Terminal>,
 }
 
@@ -97,10 +100,9 @@ impl Ledger {
             changes: Changes::default(),
             diagnostics: Vec::new(),
             diagnostics_count: 0,
-            unfinished: String::new(),
+            unfinished: Unfinished::default(),
             folded: None,
-            saw_message: false,
-            ended_by_host: false,
+            completed: HashSet::new(),
             terminal: None,
         }
     }
@@ -125,11 +127,8 @@ impl Ledger {
         self.deltas.refresh();
         for result in results {
             if self.is_over() {
-                // A runner may end properly after a cancel.
-                if !self.ended_by_host {
-                    let text = format!("`{}` arrived after the end", result.kind);
-                    self.note("after_terminal", &text, now_ms);
-                }
+                let text = format!("`{}` arrived after the end", result.kind);
+                self.note("after_terminal", &text, now_ms);
             } else if self.is_repeated(&result) {
                 let number = result.sequence.unwrap_or_default();
                 let text = format!("`{}` repeats sequence {number}", result.kind);
@@ -162,6 +161,8 @@ impl Ledger {
         match &payload {
             Payload::RunCompleted(completed) => {
                 let message = completed.message.clone();
+                let message =
+                    message.filter(|said| self.may_speak(kind::RUN_COMPLETED, said.role, now_ms));
                 self.finish_messages(message, record.sequence);
                 self.terminal = Some(Terminal {
                     status: RunStatus::Completed,
@@ -185,9 +186,9 @@ impl Ledger {
             }
             _ => {}
         }
-        if let Payload::MessageCompleted(_) = &payload {
-            self.unfinished.clear();
-            self.saw_message = true;
+        if let Payload::MessageCompleted(completed) = &payload {
+            self.unfinished.complete(completed.message.message_id.as_deref());
+            self.completed.insert(fold::content_hash(&completed.message));
         }
         self.changes.apply(payload, &record, &self.identity, &self.terms);
         for reason in std::mem::take(&mut self.changes.refused) {
@@ -211,31 +212,43 @@ impl Ledger {
         let record = self.host_record(kind::RUN_FAILED, data, now_ms);
         self.finish_messages(None, record.sequence);
         self.fail(status, error, &record);
-        self.ended_by_host = true;
         self.pending.push(&record);
         // Stored before they are published, as the terminal after them is.
         intake.live.into_iter().chain(intake.held).chain([record]).collect()
     }
 
-    /// Ends a run whose host stopped. Readers may have seen more of an unfinished message than is stored: a
-    /// `message.completed` by the host says which text is valid, even if it is empty. `stored` is free of secrets
-    /// and small enough.
+    /// Ends a run whose host stopped. Readers may have seen more of unfinished messages than is stored: a
+    /// `message.completed` by the host for each says which text is valid; without any, an empty one. `stored` is free
+    /// of secrets and small enough.
     pub(crate) fn end_interrupted(
         &mut self,
-        mut stored: Message,
+        mut stored: Vec<Message>,
         (status, error): (RunStatus, RunError),
         now_ms: i64,
     ) {
-        let is_empty = stored.content.text().is_empty();
-        stored.metadata.get_or_insert_default().insert("interrupted".to_owned(), true.into());
-        let completed = MessageCompleted { message: stored };
-        let data = to_raw_value(&completed).unwrap_or_else(|_| empty_object());
-        let record = self.host_record(kind::MESSAGE_COMPLETED, data, now_ms);
-        self.pending.push(&record);
-        if !is_empty {
-            self.changes.message(&completed.message, record.sequence, &self.identity);
+        if stored.is_empty() {
+            stored.push(Message::assistant(String::new()));
+        }
+        for mut message in stored {
+            message.metadata.get_or_insert_default().insert("interrupted".to_owned(), true.into());
+            let completed = MessageCompleted { message };
+            let data = to_raw_value(&completed).unwrap_or_else(|_| empty_object());
+            let record = self.host_record(kind::MESSAGE_COMPLETED, data, now_ms);
+            self.pending.push(&record);
+            if !completed.message.content.text().is_empty() {
+                self.changes.message(&completed.message, record.sequence, &self.identity);
+            }
         }
         self.end(status, error, now_ms);
+    }
+
+    /// Whether a runner may speak in this role; a refusal is recorded.
+    fn may_speak(&mut self, result_kind: &str, role: Role, now_ms: i64) -> bool {
+        let reason = effect::check_role(result_kind, role).err();
+        if let Some(reason) = &reason {
+            self.note("refused_result", reason, now_ms);
+        }
+        reason.is_none()
     }
 
     /// Takes everything since the last commit.
@@ -292,7 +305,7 @@ impl Ledger {
                 "a result of {bytes} bytes is larger than the {max} bytes allowed"
             ));
         }
-        let waiting = self.unfinished.len() + bytes;
+        let waiting = self.unfinished.bytes() + bytes;
         (result.kind == kind::MESSAGE_DELTA && waiting > UNFINISHED_BYTES_MAX).then(|| {
             format!(
                 "more than {UNFINISHED_BYTES_MAX} bytes of deltas without a `message.completed`"
@@ -325,6 +338,7 @@ impl Ledger {
             data: one_line(result.data.unwrap_or_else(empty_object)),
             at_ms: now_ms,
             runner_sequence: result.sequence,
+            runner_timestamp: result.timestamp,
             usage: usage.map(|usage| self.terms.redactor.json(&usage).unwrap_or(usage)),
         }
     }
@@ -341,6 +355,7 @@ impl Ledger {
             data,
             at_ms: now_ms,
             runner_sequence: None,
+            runner_timestamp: None,
             usage: None,
         }
     }

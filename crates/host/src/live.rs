@@ -11,6 +11,7 @@ use crate::grant::Grant;
 use crate::ids::hex;
 use crate::proxy::audit::Subject;
 use crate::proxy::meter::Bucket;
+use crate::proxy::uploads::Uploads;
 use crate::redaction::RUN_TOKEN;
 use crate::resources::Resources;
 use deadline::Deadline;
@@ -52,6 +53,8 @@ pub(crate) struct LiveRun {
     pub(crate) reads: Semaphore,
     /// Permits for streams of bytes, each of which buffers some.
     pub(crate) streams: Semaphore,
+    /// Artifacts that it is uploading in parts.
+    pub(crate) uploads: Uploads,
     overdue: AtomicBool,
     /// Whether a runner has accepted it.
     with_runner: AtomicBool,
@@ -252,6 +255,7 @@ impl Live {
             bucket: Bucket::default(),
             reads: Semaphore::new(READS_AT_ONCE),
             streams: Semaphore::new(STREAMS_AT_ONCE),
+            uploads: Uploads::default(),
             deadline: Deadline::new(limit),
             overdue: AtomicBool::new(false),
             with_runner: AtomicBool::new(false),

@@ -22,6 +22,7 @@ mod steering;
 mod storage;
 pub(crate) mod table;
 mod tools;
+pub(crate) mod uploads;
 
 use crate::host::Shared;
 use crate::live::{LiveRun, Rights};
@@ -128,7 +129,9 @@ fn trail(shared: &Shared, call: &ProxyCall, rights: Option<&Rights>) -> Trail {
     };
     let (runner, plugin) = (Arc::clone(&call.runner), Arc::clone(&call.plugin));
     let bytes_in = call.params.get().len();
-    Trail::new(&shared.auditor, Beginning { subject, runner, plugin, method, bytes_in })
+    let scope = ProxyMethod::parse(&call.method, call.wire);
+    let scope = scope.map(|method| table::row(method).reaches.as_str().into());
+    Trail::new(&shared.auditor, Beginning { subject, runner, plugin, method, scope, bytes_in })
 }
 
 /// The checks of every call, in one place.
@@ -158,7 +161,6 @@ async fn check_and_carry_out(
     let Some((live, rights)) = run else { return Err(no_run(shared, call)) };
     live.bucket.take(cost, limits.calls_per_s_run).map_err(|wait| over_rate("run", wait))?;
     let granted = method.zip(row).filter(|(_, row)| row.needs.granted(&rights.grant));
-    trail.about(None, row.map(|row| row.reaches.as_str().into()));
     let (method, row) = granted.ok_or_else(|| {
         let message = format!("`{}` is not granted to this run", call.method.escape_debug());
         refuse(ErrorCode::Unauthorized, message).detail("reason", "not_granted")
@@ -236,6 +238,9 @@ async fn carry_out(call: &mut Call<'_>, method: ProxyMethod, row: &Row) -> Answe
         Method::ArtifactsReadRange => artifacts::read_range(call).await,
         Method::ArtifactsOpenStream => artifacts::open_stream(call).await,
         Method::ArtifactsCreate => artifacts::create(call).await,
+        Method::ArtifactsBegin => uploads::begin(call).await,
+        Method::ArtifactsAppend => uploads::append(call).await,
+        Method::ArtifactsCommit => uploads::commit(call).await,
         Method::EventsGet => events::get(call).await,
         Method::EventsPage => events::page(call).await,
         Method::ModelsInvoke

@@ -6,12 +6,12 @@
 use crate::follow_up::FollowUp;
 use crate::host::Shared;
 use crate::ids::now_ms;
-use crate::ledger::{Ledger, Terms};
+use crate::ledger::{Ledger, Terms, Unfinished};
 use crate::run::failure;
 use greenroom_protocol::error::run_code;
-use greenroom_protocol::payload::Message;
+use greenroom_protocol::payload::{DeltaRef, Message, MessageCompleted};
 use greenroom_protocol::result::kind;
-use greenroom_protocol::{RunError, RunStatus};
+use greenroom_protocol::{MessageContent, RunError, RunStatus};
 use greenroom_store::StoreError;
 use greenroom_store::chunk::ChunkBuilder;
 use greenroom_store::commands::{RecordInterrupted, RestartRun};
@@ -120,6 +120,7 @@ async fn restart(shared: &Shared, run: RunRow) -> Result<Option<RunRow>, StoreEr
         data: data.unwrap_or_else(|_| RawValue::NULL.to_owned()),
         at_ms: now_ms,
         runner_sequence: None,
+        runner_timestamp: None,
         usage: None,
     });
     let Some(chunk) = chunk.take() else { return Ok(None) };
@@ -150,16 +151,21 @@ async fn end(
         tracing::error!(run.id = %run.run_id, "cannot read the event of an interrupted run");
         return Ok(Vec::new());
     };
-    let text = unfinished_text(shared, run).await?;
     let identity = Arc::new(shared.identity(run, &envelope));
-    let message = Message::assistant(shared.redactor.text(&text).into_owned());
-    let (message, kept) = shared.fold(&identity, message).await;
+    let (mut messages, mut kept) = (Vec::new(), Vec::new());
+    for message in unfinished(shared, run).await? {
+        let text = shared.redactor.text(&message.content.text()).into_owned();
+        let message = Message { content: MessageContent::Text(text), ..message };
+        let (message, bytes) = shared.fold(&identity, message).await;
+        messages.push(message);
+        kept.extend(bytes);
+    }
     let now_ms = now_ms();
     // Reserved numbers may have been published: the terminal gets a number above them.
     let numbers = (run.reserved_seq.max(run.last_seq), run.reserved_seq);
     let terms = Terms { redactor: shared.redactor.clone(), ..Terms::default() };
     let mut ledger = Ledger::new(identity, terms, numbers);
-    ledger.end_interrupted(message, (status, error), now_ms);
+    ledger.end_interrupted(messages, (status, error), now_ms);
     let mut command = ledger.commit().into_command(run, shared.store.epoch(), None, now_ms);
     command.artifacts.extend(kept.iter().map(|kept| kept.row.clone()));
     let command = Arc::new(command);
@@ -167,25 +173,27 @@ async fn end(
     Ok(FollowUp::applied(&command, applied))
 }
 
-/// The text of stored deltas that no `message.completed` followed.
-async fn unfinished_text(shared: &Shared, run: &RunRow) -> Result<String, StoreError> {
+/// The texts of stored deltas that no `message.completed` followed.
+async fn unfinished(shared: &Shared, run: &RunRow) -> Result<Vec<Message>, StoreError> {
     let run_id = run.run_id.clone();
     let results =
         shared.store.read(move |tx| reads::results::page(tx, &run_id, 0, usize::MAX)).await?;
-    let mut text = String::new();
+    let mut open = Unfinished::default();
     for result in results {
         match &*result.kind {
             kind::MESSAGE_DELTA => {
-                if let Ok(delta) = greenroom_protocol::payload::DeltaRef::parse(result.data.get()) {
-                    if delta.replace {
-                        text.clear();
-                    }
-                    text.push_str(&delta.content);
+                if let Ok(delta) = DeltaRef::parse(result.data.get()) {
+                    open.push(&delta);
                 }
             }
-            kind::MESSAGE_COMPLETED | kind::RUN_RESTARTED => text.clear(),
+            kind::MESSAGE_COMPLETED => {
+                let completed = serde_json::from_str::<MessageCompleted>(result.data.get());
+                let message_id = completed.ok().and_then(|completed| completed.message.message_id);
+                open.complete(message_id.as_deref());
+            }
+            kind::RUN_RESTARTED => open.clear(),
             _ => {}
         }
     }
-    Ok(text)
+    Ok(open.finish(None))
 }

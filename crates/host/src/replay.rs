@@ -43,7 +43,8 @@ impl Host {
         };
         let event = again(envelope.event, &run.event_id, agent.unwrap_or(run.agent));
         let body = to_raw_value(&event).unwrap_or_else(|_| RawValue::NULL.to_owned());
-        let sender = Sender { adapter: envelope.adapter, actors, ..sender.clone() };
+        let locale = envelope.locale.map(Into::into);
+        let sender = Sender { adapter: envelope.adapter, actors, locale, ..sender.clone() };
         let ingested = Ingested { event, raw_ref: envelope.raw_ref, kept: Vec::new() };
         let (answer, _) = self.accept_ingested(&sender, ingested, hash(&body)).await?;
         Ok(Some(answer))

@@ -157,7 +157,7 @@ impl RunTask {
     }
 
     fn ledger(&self, grant: &Grant) -> Ledger {
-        let identity = self.shared.identity(&self.run, &self.envelope);
+        let identity = self.shared.identity(&self.run, &self.envelope).within(grant);
         let settings = self.shared.settings.load();
         let state = StateRights {
             scopes: grant.state.clone(),

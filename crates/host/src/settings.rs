@@ -4,7 +4,7 @@
 
 use greenroom_config::Micro;
 pub use greenroom_config::{
-    Approval, Approvals, Budget, GrantPolicy, Limits, Reach, Retention, Scope, Telemetry,
+    Approval, Approvals, Budget, GrantPolicy, Limits, Reach, Retention, Scope, Telemetry, Threads,
 };
 use greenroom_protocol::{Object, OnInterrupt, Queue, Replaces, RunnerId};
 use greenroom_surfaces::Surface;
@@ -22,6 +22,8 @@ pub struct Settings {
     pub telemetry: Option<Telemetry>,
     /// Limit for the cost of all models of all agents, per day in UTC.
     pub budget_day: Option<Micro>,
+    /// What the addresses of files for surfaces begin with: the public address, or the path alone.
+    pub public_url: String,
     /// The time zone of this machine, as an IANA name, if known.
     pub timezone: Option<String>,
 }

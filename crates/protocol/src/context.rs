@@ -262,9 +262,21 @@ pub struct AgentRunState {
     pub runner: Object,
     /// Our addition: the fifth scope (DESIGN §4).
     pub binding: Object,
+    /// Our addition: the keys that had no room here, by scope; `state.get` and `state.list` return them.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub left_out: BTreeMap<String, StateLeftOut>,
     /// Unknown fields, preserved.
     #[serde(flatten)]
     pub extra: Object,
+}
+
+/// Keys of one scope that a snapshot leaves out.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct StateLeftOut {
+    pub keys: Vec<String>,
+    /// There are more than these.
+    pub has_more: bool,
 }
 
 impl Default for AgentRuntimeContext {

@@ -23,6 +23,12 @@ pub struct NewEvent {
         skip_serializing_if = "Option::is_none"
     )]
     pub event_time: Option<i64>,
+    /// The platform's own name of the event type.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub source_event_type: Option<String>,
+    /// The language of the event, as a BCP 47 tag.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub locale: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bot_id: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -85,6 +91,8 @@ impl NewEvent {
             ("event_type", Some(&self.event_type)),
             ("source", Some(&self.source)),
             ("event_id", self.event_id.as_ref()),
+            ("source_event_type", self.source_event_type.as_ref()),
+            ("locale", self.locale.as_ref()),
             ("bot_id", self.bot_id.as_ref()),
             ("workspace_id", self.workspace_id.as_ref()),
             ("conversation_id", self.conversation_id.as_ref()),

@@ -31,8 +31,8 @@ pub use content::{
 pub use context::{
     ActorContext, AdapterContext, AgentEventContext, AgentInput, AgentRunContext, AgentRunRequest,
     AgentRunState, AgentRuntimeContext, AgentTrigger, ContextAPICapabilities, ContextAccess,
-    ConversationContext, DeliveryContext, InlineContextPolicy, InlineMode, SubjectContext,
-    TriggerSource,
+    ConversationContext, DeliveryContext, InlineContextPolicy, InlineMode, StateLeftOut,
+    SubjectContext, TriggerSource,
 };
 pub use error::{AgentAPIError, ErrorCode};
 pub use event::{EventAnswer, EventDelivery, InvalidEvent, NewEvent};

@@ -273,6 +273,14 @@ impl Codec {
         }
     }
 
+    /// The id and method of a call whose line is too long.
+    pub(crate) fn called_by(&self, line: &[u8]) -> Option<(String, String)> {
+        match self {
+            Codec::Native => native::decoder::called_by(line),
+            Codec::Langbot(_) => None,
+        }
+    }
+
     /// The number of the request that a broken line responds to.
     pub(crate) fn answered_by(&self, line: &[u8]) -> Option<i64> {
         match self {

@@ -17,6 +17,9 @@ use serde_json::value::RawValue;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
+/// Bytes of an artifact that is created with one call.
+const ONE_CALL_BYTES_MAX: usize = 2 << 20;
+
 /// The methods `artifacts.*`, for one run.
 pub struct ArtifactsApi<'a>(pub(crate) &'a RunCtx);
 
@@ -103,12 +106,17 @@ impl<'a> ArtifactsApi<'a> {
         Ok(ArtifactStream { ctx: self.0.clone(), params, items })
     }
 
-    /// Stores bytes as an artifact of this run's conversation.
+    /// Stores bytes as an artifact of this run's conversation; many bytes are uploaded in parts.
     pub async fn create(
         &self,
         content: &[u8],
         options: ArtifactOptions,
     ) -> Result<ArtifactView, AgentAPIError> {
+        if content.len() > ONE_CALL_BYTES_MAX {
+            let mut upload = self.upload(options).await?;
+            upload.append(content).await?;
+            return upload.commit().await;
+        }
         let params = ArtifactCreateParams {
             name: options.name,
             mime_type: options.mime_type,

@@ -15,7 +15,7 @@ use futures_util::{Stream, StreamExt};
 use greenroom_protocol::api::{InvalidParams, Params};
 use greenroom_protocol::result::kind;
 use greenroom_protocol::wire::method;
-use greenroom_protocol::{AgentAPIError, AgentRunContext, ErrorCode, Object};
+use greenroom_protocol::{AgentAPIError, AgentRunContext, AgentRuntimeContext, ErrorCode, Object};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -52,9 +52,8 @@ impl Deref for RunCtx {
 
 impl RunCtx {
     pub(crate) fn new(context: AgentRunContext, outbox: Arc<Outbox>, calls: Arc<Calls>) -> Self {
-        let remaining = context.runtime.metadata.get("remaining_ms").and_then(Value::as_f64);
-        let deadline = remaining
-            .and_then(|ms| Duration::try_from_secs_f64(ms.max(0.0) / 1000.0).ok())
+        let deadline = remaining_s(&context.runtime)
+            .and_then(|seconds| Duration::try_from_secs_f64(seconds.max(0.0)).ok())
             .and_then(|remaining| Instant::now().checked_add(remaining));
         Self(Arc::new(Shared {
             context,
@@ -305,4 +304,11 @@ pub(crate) fn read<T: DeserializeOwned>(method: &str, json: &RawValue) -> Result
         let text = format!("unexpected response to `{method}`: {error}");
         AgentAPIError::new(ErrorCode::RuntimeError, text)
     })
+}
+
+/// The time left: as told, else until the deadline by this machine's clock.
+fn remaining_s(runtime: &AgentRuntimeContext) -> Option<f64> {
+    let told = runtime.metadata.get("remaining_ms").and_then(Value::as_f64);
+    let now = std::time::UNIX_EPOCH.elapsed().unwrap_or_default().as_secs_f64();
+    told.map(|ms| ms / 1000.0).or_else(|| Some(runtime.deadline_at? - now))
 }

@@ -57,6 +57,7 @@ pub mod testing;
 mod tool;
 mod tools;
 mod unchecked;
+mod upload;
 #[cfg(feature = "websocket")]
 mod websocket;
 
@@ -113,6 +114,7 @@ pub use tokio_util::sync::CancellationToken;
 pub use tool::{IntoToolOutput, NoInput, Tool, ToolCtx, ToolError, ToolOutput};
 pub use tools::ToolsApi;
 pub use unchecked::Unchecked;
+pub use upload::Upload;
 
 /// The examples of the guide compile.
 #[cfg(doctest)]

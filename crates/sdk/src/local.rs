@@ -31,7 +31,10 @@ pub(crate) fn flag(apis: &ContextAPICapabilities, method: Method) -> Option<(&'s
         Method::ArtifactsReadRange | Method::ArtifactsOpenStream => {
             ("artifact_read", apis.artifact_read)
         }
-        Method::ArtifactsCreate => ("artifact_create", apis.artifact_create),
+        Method::ArtifactsCreate
+        | Method::ArtifactsBegin
+        | Method::ArtifactsAppend
+        | Method::ArtifactsCommit => ("artifact_create", apis.artifact_create),
         Method::StateGet | Method::StateSet | Method::StateDelete | Method::StateList => {
             ("state", apis.state)
         }

@@ -47,6 +47,24 @@ pub(crate) fn language(headers: &HeaderMap) -> Language {
     best.0
 }
 
+/// Longest language tag.
+const TAG_BYTES_MAX: usize = 64;
+
+/// The language tag with the highest weight, the first one among equals; none if any language will do.
+pub(crate) fn locale(headers: &HeaderMap) -> Option<String> {
+    let is_tag = |tag: &str| {
+        (1..=TAG_BYTES_MAX).contains(&tag.len())
+            && tag.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-')
+    };
+    let mut best = (None, 0.0);
+    for (tag, weight) in ranges(headers, ACCEPT_LANGUAGE).into_iter().map(weighted) {
+        if weight > best.1 && is_tag(tag) {
+            best = (Some(tag), weight);
+        }
+    }
+    best.0.map(str::to_owned)
+}
+
 fn ranges(headers: &HeaderMap, name: HeaderName) -> Vec<&str> {
     let lists = headers.get_all(name).into_iter().filter_map(|value| value.to_str().ok());
     lists.flat_map(|list| list.split(',')).collect()
@@ -78,6 +96,17 @@ mod tests {
     fn wants(values: &[&str]) -> bool {
         let values = values.iter().map(|value| (ACCEPT, HeaderValue::from_str(value).unwrap()));
         wants_stream(&values.collect())
+    }
+
+    #[test]
+    fn the_locale_is_the_tag_that_the_caller_prefers() {
+        let of = |value: &str| {
+            let value = HeaderValue::from_str(value).unwrap();
+            locale(&HeaderMap::from_iter([(ACCEPT_LANGUAGE, value)]))
+        };
+        assert_eq!(of("zh-CN,zh;q=0.9,en;q=0.8").as_deref(), Some("zh-CN"));
+        assert_eq!(of("en;q=0.5, pt-BR").as_deref(), Some("pt-BR"));
+        assert_eq!((of("*"), of(""), of("x y, <b>"), of("de;q=0")), (None, None, None, None));
     }
 
     #[test]

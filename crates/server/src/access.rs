@@ -5,6 +5,7 @@
 
 pub(crate) mod actor;
 
+use crate::accept::locale;
 use crate::origin;
 use crate::response::{ApiResult, Problem, ok};
 use crate::router::App;
@@ -93,8 +94,10 @@ impl Access {
                     ActorIds::OfSource
                 }
             };
-            let (token, session, minted) = (hash, None, None);
-            (hash, Caller { role, name, own, people, answers, token, session, minted })
+            let (token, session, minted, locale) = (hash, None, None, None);
+            let caller =
+                Caller { role, name, own, people, answers, token, session, minted, locale };
+            (hash, caller)
         });
         Self { tokens: tokens.collect(), runners: runners.into_iter().collect() }
     }
@@ -132,6 +135,8 @@ pub(crate) struct Caller {
     session: Option<[u8; 32]>,
     /// How long a token of one actor is valid, and the hash of the token that minted it.
     minted: Option<Minted>,
+    /// The language that the request asks for.
+    locale: Option<Arc<str>>,
 }
 
 impl Caller {
@@ -153,14 +158,20 @@ impl Caller {
             }),
             _ => None,
         };
+        // Sessions are those of the host's own pages.
+        let entrance = match self.session {
+            Some(_) => TriggerSource::Webui,
+            None => TriggerSource::Api,
+        };
         Ok(Sender {
-            entrance: TriggerSource::Api,
+            entrance,
             name,
             actor,
             actors: self.people.clone(),
             agents,
             limit,
             continues: None,
+            locale: self.locale.clone(),
             adapter: None,
             traceparent: None,
         })
@@ -331,10 +342,10 @@ impl FromRequestParts<App> for Caller {
         }
         let token = bearer(parts).ok_or_else(Problem::unauthenticated)?;
         let access = app.access.load();
-        if let Some(caller) = access.caller(&hash_token(token)) {
-            return Ok(caller.clone());
-        }
-        actor::caller(app, &access, token).ok_or_else(Problem::unauthenticated)
+        let known = access.caller(&hash_token(token)).cloned();
+        let caller = known.or_else(|| actor::caller(app, &access, token));
+        let locale = locale(&parts.headers).map(Into::into);
+        Ok(Caller { locale, ..caller.ok_or_else(Problem::unauthenticated)? })
     }
 }
 
@@ -353,5 +364,6 @@ fn session_caller(parts: &Parts, app: &App) -> Result<Caller, Problem> {
     };
     let access = app.access.load();
     let caller = access.caller(&token).ok_or_else(Problem::unauthenticated)?;
-    Ok(Caller { session: Some(session), ..caller.clone() })
+    let locale = locale(&parts.headers).map(Into::into);
+    Ok(Caller { session: Some(session), locale, ..caller.clone() })
 }

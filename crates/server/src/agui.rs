@@ -29,7 +29,7 @@ use event::Event;
 use follow::{FollowOptions, StreamStart, follow};
 use futures_util::stream;
 use greenroom_host::Refusal;
-use greenroom_protocol::{ErrorCode, InteractionSubmission};
+use greenroom_protocol::{ErrorCode, InteractionSubmission, TriggerSource};
 use greenroom_tools::ui::Language;
 use input::{RunInput, SOURCE};
 use interrupt::{Rejection, Resumed};
@@ -183,6 +183,9 @@ impl AguiRequest {
         let mut sender = self.caller.require_sender()?;
         sender.adapter = Some(self.input.adapter());
         sender.traceparent = self.traceparent.clone();
+        if sender.entrance == TriggerSource::Api {
+            sender.entrance = TriggerSource::HostAdapter;
+        }
         let answer = match self.app.host.accept(&sender, event).await {
             Ok((answer, _)) => answer,
             // Another request with this `runId` was accepted first.

@@ -97,9 +97,26 @@ pub(crate) async fn download(
 ) -> ApiResult {
     let params = params.only(&["workspace_id"])?;
     let row = load(&app, &caller, params.workspace(), &artifact_id).await?;
+    bytes_of(&app, &row, &headers).await
+}
+
+/// The bytes behind an address that a surface was given; the address is the permission.
+pub(crate) async fn linked(
+    State(app): State<App>,
+    params: Params,
+    Id(token): Id,
+    headers: HeaderMap,
+) -> ApiResult {
+    params.only(&[])?;
+    let row = app.host.linked_artifact(&token).await?;
+    let row = row.ok_or_else(|| Problem::not_found("file"))?;
+    bytes_of(&app, &row, &headers).await
+}
+
+async fn bytes_of(app: &App, row: &ArtifactRow, headers: &HeaderMap) -> ApiResult {
     let (tag, size) = (format!("\"{}\"", row.sha256), u64::try_from(row.size).unwrap_or(0));
-    let artifact_headers = artifact_headers(&row, &tag)?;
-    let mut response = match range::select(&headers, &tag, size) {
+    let artifact_headers = artifact_headers(row, &tag)?;
+    let mut response = match range::select(headers, &tag, size) {
         Selection::NotModified => StatusCode::NOT_MODIFIED.into_response(),
         Selection::Unsatisfiable => {
             let message =
@@ -112,12 +129,12 @@ pub(crate) async fn download(
             return Ok(response);
         }
         Selection::All => {
-            let bytes = app.host.artifact_bytes(&row, 0..size).await?;
+            let bytes = app.host.artifact_bytes(row, 0..size).await?;
             body_of(StatusCode::OK, Body::from_stream(bytes), size)
         }
         Selection::Part(part) => {
             let range = format!("bytes {}-{}/{size}", part.start, part.end - 1);
-            let bytes = app.host.artifact_bytes(&row, part.clone()).await?;
+            let bytes = app.host.artifact_bytes(row, part.clone()).await?;
             let length = part.end - part.start;
             let mut response =
                 body_of(StatusCode::PARTIAL_CONTENT, Body::from_stream(bytes), length);

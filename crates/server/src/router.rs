@@ -184,6 +184,7 @@ pub(crate) fn routes() -> Vec<Route> {
         Route::get("/v1/artifacts", artifacts::list),
         Route::get("/v1/artifacts/{id}", artifacts::download),
         Route::get("/v1/artifacts/{id}/metadata", artifacts::metadata),
+        Route::get("/v1/files/{id}", artifacts::linked),
         Route::get("/v1/runs", runs::list),
         Route::get("/v1/runs/{id}", runs::show),
         Route::get("/v1/runs/{id}/story", runs::story),

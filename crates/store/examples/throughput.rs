@@ -84,6 +84,7 @@ fn item(name: &str, role: &'static str) -> NewItem {
     NewItem {
         item_id: format!("{role}-{name}"),
         thread_id: None,
+        session: String::new(),
         role,
         event_id: Some(name.to_owned()),
         run_id: None,
@@ -102,6 +103,7 @@ fn end(run: &RunRow) -> ApplyResults {
             data: serde_json::value::RawValue::NULL.to_owned(),
             at_ms: 1,
             runner_sequence: None,
+            runner_timestamp: None,
             usage: None,
         });
     }

@@ -19,6 +19,9 @@ pub struct AuditRecord {
     pub agent: String,
     pub runner: String,
     pub plugin: String,
+    /// The runner of the run; none when the call named no live run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub runner_id: Option<String>,
     pub method: String,
     pub resource: Option<String>,
     pub scope: Option<String>,
@@ -79,6 +82,8 @@ struct Group<'a> {
     runner: std::borrow::Cow<'a, str>,
     #[serde(rename = "p", borrow)]
     plugin: std::borrow::Cow<'a, str>,
+    #[serde(rename = "i", default, borrow, skip_serializing_if = "Option::is_none")]
+    runner_id: Option<std::borrow::Cow<'a, str>>,
     #[serde(rename = "c")]
     calls: Vec<Call>,
 }
@@ -104,6 +109,7 @@ pub(crate) fn pack(records: &[AuditRecord]) -> Result<String, StoreError> {
         agent: records[0].agent.as_str().into(),
         runner: records[0].runner.as_str().into(),
         plugin: records[0].plugin.as_str().into(),
+        runner_id: records[0].runner_id.as_deref().map(Into::into),
         calls: records.iter().map(call).collect(),
     });
     let groups: Vec<_> = groups.collect();
@@ -113,12 +119,13 @@ pub(crate) fn pack(records: &[AuditRecord]) -> Result<String, StoreError> {
 pub(crate) fn unpack(body: &str) -> Result<Vec<AuditRecord>, StoreError> {
     let groups: Vec<Group<'_>> = serde_json::from_str(body).map_err(damaged)?;
     let records = groups.into_iter().flat_map(|group| {
-        let Group { attempt, agent, runner, plugin, calls } = group;
+        let Group { attempt, agent, runner, plugin, runner_id, calls } = group;
         calls.into_iter().map(move |call| AuditRecord {
             attempt,
             agent: agent.clone().into_owned(),
             runner: runner.clone().into_owned(),
             plugin: plugin.clone().into_owned(),
+            runner_id: runner_id.clone().map(std::borrow::Cow::into_owned),
             method: call.0,
             resource: call.1,
             scope: call.2,
@@ -134,8 +141,8 @@ pub(crate) fn unpack(body: &str) -> Result<Vec<AuditRecord>, StoreError> {
 }
 
 fn is_same_caller(one: &AuditRecord, other: &AuditRecord) -> bool {
-    (one.attempt, &one.agent, &one.runner, &one.plugin)
-        == (other.attempt, &other.agent, &other.runner, &other.plugin)
+    (one.attempt, &one.agent, &one.runner, &one.plugin, &one.runner_id)
+        == (other.attempt, &other.agent, &other.runner, &other.plugin, &other.runner_id)
 }
 
 fn call(record: &AuditRecord) -> Call {
@@ -171,6 +178,7 @@ mod tests {
             agent: "player".to_owned(),
             runner: "player".to_owned(),
             plugin: "recorded/player".to_owned(),
+            runner_id: None,
             method: "tools.call".to_owned(),
             resource: Some("shed.note".to_owned()),
             scope: Some("write".to_owned()),

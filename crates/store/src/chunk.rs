@@ -20,6 +20,7 @@ pub struct Delta<'a> {
     pub text: &'a str,
     pub at_ms: i64,
     pub runner_sequence: Option<i64>,
+    pub runner_timestamp: Option<i64>,
 }
 
 /// Collects results until they are stored together.
@@ -40,6 +41,8 @@ struct Entry {
     at_ms: i64,
     #[serde(rename = "q", default, skip_serializing_if = "Option::is_none")]
     runner_sequence: Option<i64>,
+    #[serde(rename = "w", default, skip_serializing_if = "Option::is_none")]
+    runner_timestamp: Option<i64>,
     #[serde(rename = "k", default, skip_serializing_if = "Option::is_none")]
     kind: Option<String>,
     #[serde(rename = "d", default, skip_serializing_if = "Option::is_none")]
@@ -78,6 +81,7 @@ impl ChunkBuilder {
             sequence: delta.sequence,
             at_ms: delta.at_ms,
             runner_sequence: delta.runner_sequence,
+            runner_timestamp: delta.runner_timestamp,
             kind: None,
             data: None,
             usage: None,
@@ -94,6 +98,7 @@ impl ChunkBuilder {
             sequence: record.sequence,
             at_ms: record.at_ms,
             runner_sequence: record.runner_sequence,
+            runner_timestamp: record.runner_timestamp,
             kind: Some(record.kind.clone().into_owned()),
             data: Some(record.data.clone()),
             usage: record.usage.clone(),
@@ -123,6 +128,7 @@ impl ChunkBuilder {
             data: to_raw_value(error).unwrap_or_else(|_| RawValue::NULL.to_owned()),
             at_ms,
             runner_sequence: None,
+            runner_timestamp: None,
             usage: None,
         });
         builder.take().unwrap_or(Chunk {
@@ -147,6 +153,7 @@ impl Entry {
         self.kind.is_none()
             && self.sequence + count == delta.sequence
             && self.at_ms == delta.at_ms
+            && self.runner_timestamp == delta.runner_timestamp
             && self.role == Some(delta.role)
             && self.message_id.as_deref() == delta.message_id
             && self.runner_sequence.map(|first| first.checked_add(count))
@@ -167,6 +174,7 @@ pub fn decode(body: &str) -> Result<Vec<ResultRecord>, StoreError> {
                 data: entry.data.unwrap_or_else(|| RawValue::NULL.to_owned()),
                 at_ms: entry.at_ms,
                 runner_sequence: entry.runner_sequence,
+                runner_timestamp: entry.runner_timestamp,
                 usage: entry.usage,
             }),
             None => unfold(&entry, &mut records)?,
@@ -193,6 +201,7 @@ fn unfold(block: &Entry, records: &mut Vec<ResultRecord>) -> Result<(), StoreErr
             ),
             at_ms: block.at_ms,
             runner_sequence: block.runner_sequence.map(|first| first + index),
+            runner_timestamp: block.runner_timestamp,
             usage: None,
         });
     }
@@ -225,7 +234,15 @@ mod tests {
 
     fn lines(records: &[ResultRecord]) -> Vec<String> {
         let line = |r: &ResultRecord| {
-            format!("{} {} {} {} {:?}", r.sequence, r.kind, r.data, r.at_ms, r.runner_sequence)
+            format!(
+                "{} {} {} {} {:?}{}",
+                r.sequence,
+                r.kind,
+                r.data,
+                r.at_ms,
+                r.runner_sequence,
+                r.runner_timestamp.map(|at| format!(" at {at}")).unwrap_or_default()
+            )
         };
         records.iter().map(line).collect()
     }
@@ -241,6 +258,7 @@ mod tests {
                 text,
                 at_ms: 99,
                 runner_sequence: Some(1 + index as i64),
+                runner_timestamp: None,
             });
         }
         let chunk = builder.take().unwrap();
@@ -276,7 +294,16 @@ mod tests {
         let mut builder = ChunkBuilder::default();
         for (sequence, runner_sequence) in [(1, Some(i64::MAX)), (2, None), (3, None)] {
             let (role, message_id, text, at_ms) = (Role::Assistant, None, "x", 9);
-            builder.push_delta(Delta { sequence, role, message_id, text, at_ms, runner_sequence });
+            let runner_timestamp = None;
+            builder.push_delta(Delta {
+                sequence,
+                role,
+                message_id,
+                text,
+                at_ms,
+                runner_sequence,
+                runner_timestamp,
+            });
         }
         let records = decode(&builder.take().unwrap().body).unwrap();
         let numbers: Vec<Option<i64>> = records.iter().map(|one| one.runner_sequence).collect();
@@ -287,14 +314,15 @@ mod tests {
         #[test]
         fn whatever_goes_in_comes_out(
             steps in prop::collection::vec(
-                (1..3_i64, ".{0,8}", 0..2_i64, prop::option::of(0..9_i64), prop::option::of("[ab]"), any::<bool>()),
+                (1..3_i64, ".{0,8}", 0..2_i64, prop::option::of(0..9_i64), prop::option::of("[ab]"), any::<bool>(),
+                    prop::option::of(0..2_i64)),
                 1..60,
             )
         ) {
             let mut builder = ChunkBuilder::default();
             let mut expected = Vec::new();
             let (mut sequence, mut at_ms) = (0, 1000);
-            for (gap, text, second, runner_sequence, message_id, plain) in &steps {
+            for (gap, text, second, runner_sequence, message_id, plain, runner_timestamp) in &steps {
                 sequence += gap;
                 at_ms += second;
                 let data = delta_data(Role::Assistant, text, message_id.as_deref());
@@ -306,6 +334,7 @@ mod tests {
                         text,
                         at_ms,
                         runner_sequence: *runner_sequence,
+                        runner_timestamp: *runner_timestamp,
                     });
                 }
                 let record = ResultRecord {
@@ -314,6 +343,7 @@ mod tests {
                     data,
                     at_ms,
                     runner_sequence: *runner_sequence,
+                    runner_timestamp: *runner_timestamp,
                     usage: None,
                 };
                 if !*plain {

@@ -12,6 +12,7 @@ pub mod records;
 pub mod results;
 pub mod runs;
 pub mod search;
+pub mod sessions;
 pub mod sizes;
 pub mod spend;
 pub mod state;

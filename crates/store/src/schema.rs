@@ -24,6 +24,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("migrations/003-conversation-senders.sql"),
     include_str!("migrations/004-run-error-codes.sql"),
     include_str!("migrations/005-record-owners.sql"),
+    include_str!("migrations/006-sessions.sql"),
 ];
 
 /// Builds before the first release identified their schema by a hash of the script, not by a version.

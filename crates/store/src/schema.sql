@@ -20,6 +20,8 @@ CREATE TABLE events (
     run_id           TEXT,
     body             TEXT,
     created_at       BIGINT NOT NULL,
+    -- The bot and the thread within the conversation (`Session`); '' for the conversation itself.
+    session          TEXT NOT NULL DEFAULT '',
     -- In this order it also finds an event by its id alone.
     UNIQUE (workspace_id, event_id, source)
 );
@@ -78,6 +80,7 @@ CREATE TABLE runs (
     isolation        TEXT,
     -- The code within `error`.
     error_code       TEXT,
+    session          TEXT NOT NULL DEFAULT '',
     PRIMARY KEY (workspace_id, run_id)
 ) {by_key};
 -- Lanes are looked up with every event and every terminal. The index covers those queries, else SQLite prefers to
@@ -131,6 +134,7 @@ CREATE TABLE transcript (
     text            TEXT,
     body            TEXT NOT NULL,
     created_at      BIGINT NOT NULL,
+    session         TEXT NOT NULL DEFAULT '',
     UNIQUE (workspace_id, conversation_id, event_seq, seq)
 );
 -- The terms of items (`src/search/index.rs`), added after the items; `meta` holds the last indexed item.
@@ -147,8 +151,8 @@ CREATE TABLE search (
 ALTER TABLE search ALTER COLUMN terms SET STATISTICS 0;
 CREATE INDEX search_by_term ON search USING gin (terms) WITH (gin_pending_list_limit = 16384);
 --! both
-CREATE INDEX transcript_by_thread ON transcript
-    (workspace_id, conversation_id, thread_id, event_seq, seq) WHERE thread_id IS NOT NULL;
+CREATE INDEX transcript_by_session ON transcript
+    (workspace_id, conversation_id, session, event_seq, seq) WHERE session <> '';
 
 CREATE TABLE state (
     workspace_id TEXT NOT NULL,
@@ -198,6 +202,7 @@ CREATE TABLE artifacts (
     metadata        TEXT NOT NULL,
     created_at      BIGINT NOT NULL,
     expires_at      BIGINT,
+    session         TEXT NOT NULL DEFAULT '',
     PRIMARY KEY (workspace_id, artifact_id)
 ) {by_key};
 CREATE INDEX artifacts_by_hash ON artifacts (sha256);

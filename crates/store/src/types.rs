@@ -46,6 +46,9 @@ pub struct RunRow {
     pub error: Option<RunError>,
     pub usage: Option<Box<str>>,
     pub isolation: Option<String>,
+    /// Its bot and thread (`session_key`).
+    #[serde(default)]
+    pub session: String,
 }
 
 /// An event as stored; `body` is the envelope as JSON text, removed by retention.
@@ -62,6 +65,7 @@ pub struct EventRow {
     pub run_id: Option<String>,
     pub body: Option<String>,
     pub created_at: i64,
+    pub session: String,
 }
 
 /// A conversation's counters.
@@ -81,6 +85,7 @@ pub struct ConversationRow {
 pub struct NewItem {
     pub item_id: String,
     pub thread_id: Option<String>,
+    pub session: String,
     pub role: &'static str,
     pub event_id: Option<String>,
     pub run_id: Option<String>,
@@ -121,6 +126,8 @@ pub struct ResultRecord {
     pub data: Box<RawValue>,
     pub at_ms: i64,
     pub runner_sequence: Option<i64>,
+    /// The runner's own time, in Unix seconds.
+    pub runner_timestamp: Option<i64>,
     pub usage: Option<Box<RawValue>>,
 }
 
@@ -161,6 +168,7 @@ pub struct NewArtifact {
     pub name: Option<String>,
     pub mime_type: String,
     pub conversation_id: Option<String>,
+    pub session: String,
     pub run_id: Option<String>,
     pub agent: Option<String>,
     /// A JSON object.
@@ -178,6 +186,7 @@ pub struct ArtifactRow {
     pub name: Option<String>,
     pub mime_type: String,
     pub conversation_id: Option<String>,
+    pub session: String,
     pub run_id: Option<String>,
     pub agent: Option<String>,
     pub metadata: String,

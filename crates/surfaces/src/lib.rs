@@ -10,7 +10,7 @@ mod text;
 mod webhook;
 
 pub use clients::Clients;
-pub use message::{Content, MessagePart, OutboundMessage, action};
+pub use message::{Content, File, MessagePart, OutboundMessage, action};
 pub use text::TextMax;
 pub use webhook::Webhook;
 
@@ -29,6 +29,8 @@ pub struct Capabilities {
     /// It shows a message while it is being written.
     pub streaming: bool,
     pub text_max: Option<TextMax>,
+    /// It takes files.
+    pub files: bool,
     /// The actions that it carries out, of `action::ALL`.
     pub actions: BTreeSet<String>,
 }

@@ -27,6 +27,13 @@ pub struct OutboundMessage {
     pub conversation_id: Option<String>,
     /// The number of the run's result that it comes from; 0 for an action that a call asked for.
     pub sequence: i64,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub thread_id: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bot_id: Option<String>,
+    /// The message, thread, conversation and actor to answer.
+    #[serde(default, skip_serializing_if = "Object::is_empty")]
+    pub reply_target: Object,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -41,6 +48,9 @@ pub enum Content {
     },
     #[serde(rename = "run.failed")]
     Failure { error: RunError },
+    /// A file that the run made.
+    #[serde(rename = "artifact.created")]
+    File { artifact: File },
     #[serde(untagged)]
     Action {
         #[serde(rename = "type")]
@@ -58,6 +68,26 @@ pub struct MessagePart {
     /// What is not text, with the first part only.
     pub segments: Value,
     pub metadata: Option<Object>,
+    /// The files that the message refers to, with the first part only.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub files: Vec<File>,
+}
+
+/// A stored file, with an address where a receiver without a token reads it for a while.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct File {
+    pub artifact_id: String,
+    #[serde(default)]
+    pub name: Option<String>,
+    #[serde(default)]
+    pub mime_type: Option<String>,
+    #[serde(default)]
+    pub size_bytes: Option<u64>,
+    #[serde(default)]
+    pub sha256: Option<String>,
+    pub url: String,
+    /// RFC 3339.
+    pub expires_at: String,
 }
 
 impl OutboundMessage {

@@ -17,6 +17,13 @@ impl TextMax {
         }
     }
 
+    pub fn unit(self) -> &'static str {
+        match self {
+            TextMax::Characters(_) => "characters",
+            TextMax::Bytes(_) => "bytes",
+        }
+    }
+
     pub fn fits(self, text: &str) -> bool {
         self.end(text).is_none()
     }

@@ -36,7 +36,8 @@ impl std::fmt::Debug for Webhook {
 
 impl Webhook {
     pub(crate) fn capabilities(&self) -> Capabilities {
-        Capabilities { streaming: false, text_max: self.text_max, actions: self.actions.clone() }
+        let (text_max, actions) = (self.text_max, self.actions.clone());
+        Capabilities { streaming: false, text_max, files: true, actions }
     }
 
     /// Posts the message as it is stored.

@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import base64
 import inspect
-from collections.abc import AsyncIterator, Awaitable, Callable
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from typing import Any
 
 import pytest
@@ -259,6 +260,43 @@ def test_a_call_ends_at_the_deadline_and_is_given_up() -> None:
     error, ran = ran_with(host, lambda ctx, api: api.events.get("e"))
     assert isinstance(error, DeadlineExceeded)
     assert [request.method for request in ran.given_up] == ["events.get"]
+
+
+def test_without_the_remaining_time_the_deadline_is_read() -> None:
+    def hurried(ctx: dict[str, Any]) -> None:
+        del ctx["runtime"]["metadata"]["remaining_ms"]
+        ctx["runtime"]["deadline_at"] = time.time() + 0.05
+
+    host = testing.Host().on("events.get", lambda params: testing.Reply(never=True)).context(hurried)
+    error, _ = ran_with(host, lambda ctx, api: api.events.get("e"))
+    assert isinstance(error, DeadlineExceeded)
+
+
+def test_a_large_artifact_is_uploaded_in_parts() -> None:
+    content = bytes(range(256)) * 12_000
+    received = bytearray()
+
+    def append(params: Mapping[str, Any]) -> dict[str, Any]:
+        assert params["offset"] == len(received)
+        received.extend(base64.b64decode(params["data_base64"]))
+        return {"size_bytes": len(received)}
+
+    host = (
+        testing.Host()
+        .on("artifacts.begin", lambda params: {"upload_id": "upl_1", "part_bytes_max": 1_000_000})
+        .on("artifacts.append", append)
+        .on("artifacts.commit", lambda params: VIEW)
+    )
+
+    async def work(ctx: RunCtx, api: Api) -> Any:
+        return (await api.artifacts.create(content, name="large.bin")).artifact_id
+
+    outcome, ran = ran_with(host, work)
+    assert (outcome, bytes(received)) == ("a1", content)
+    methods = [request.method for request in ran.requests]
+    assert methods == ["artifacts.begin", *["artifacts.append"] * 4, "artifacts.commit"]
+    assert ran.requests[0].params["name"] == "large.bin"
+    assert ran.requests[-1].params["size_bytes"] == len(content)
 
 
 def test_the_clock_stands_still_while_a_person_is_waited_for() -> None:

@@ -228,6 +228,8 @@ fn event(args: &Args, data: &Data) -> Result<NewEvent, Failure> {
         event_id: Some(args.event_id.clone().unwrap_or_else(|| uuid::Uuid::now_v7().to_string())),
         source: args.source.clone(),
         event_time: None,
+        source_event_type: None,
+        locale: None,
         bot_id: None,
         workspace_id: None,
         conversation_id: Some(args.conversation.clone()),

@@ -43,8 +43,10 @@ async fn a_message_is_sent_with_files() {
     let attached = answer[0]["ok"]["input"]["attachments"].clone();
     let ids = [0, 1].map(|index| attached[index]["artifact_id"].as_str().unwrap().to_owned());
     let expected = json!([
-        {"artifact_id": ids[0], "name": "cat.png", "mime_type": "image/png", "size_bytes": PNG.len()},
-        {"artifact_id": ids[1], "mime_type": "text/plain", "size_bytes": 4},
+        {"artifact_id": ids[0], "name": "cat.png", "mime_type": "image/png", "size_bytes": PNG.len(),
+            "sha256": attached[0]["sha256"]},
+        {"artifact_id": ids[1], "mime_type": "text/plain", "size_bytes": 4,
+            "sha256": "5be08c9684a1d25efcee09318204824278b08bbfb4aef973ffefd0b9d7478313"},
     ]);
     assert_eq!(attached, expected);
     assert_eq!(stage.download(&ids[0]).await.body, PNG);

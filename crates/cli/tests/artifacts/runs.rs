@@ -135,8 +135,11 @@ async fn an_event_that_only_names_an_artifact_comes_with_what_the_host_knows_of_
     let answers = stage.answers(&naming).await.1;
     let input = &answers[0]["ok"]["input"];
     let described = json!([
-        {"artifact_id": picture, "name": "cat.png", "mime_type": "image/png", "size_bytes": PNG.len()},
-        {"artifact_id": picture, "name": "my cat", "mime_type": "image/x-mine", "size_bytes": 3},
+        {"artifact_id": picture, "name": "cat.png", "mime_type": "image/png", "size_bytes": PNG.len(),
+            "sha256": input["attachments"][0]["sha256"]},
+        // What the sender says of type and size does not count.
+        {"artifact_id": picture, "name": "my cat", "mime_type": "image/png", "size_bytes": PNG.len(),
+            "sha256": input["attachments"][0]["sha256"]},
         // Nothing is told of what belongs to another conversation, as of what does not exist.
         {"artifact_id": other},
         {"artifact_id": "art_none"},

@@ -176,6 +176,7 @@ fn old_event() -> AcceptEvent {
         item: Some(NewItem {
             item_id: "item-old".to_owned(),
             thread_id: None,
+            session: String::new(),
             role: "user",
             event_id: Some("old".to_owned()),
             run_id: None,

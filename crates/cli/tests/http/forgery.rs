@@ -65,7 +65,11 @@ async fn a_session_counts_from_the_hosts_own_pages_alone() {
             sent += 1;
         }
     }
-    assert_eq!(stage.api().events().await.iter().filter(|it| it["source"] == "api").count(), sent);
+    let events = stage.api().events().await;
+    let events: Vec<_> = events.iter().filter(|it| it["source"] == "api").collect();
+    assert_eq!(events.len(), sent);
+    // The door that an event came through, which no body can change.
+    assert!(events.iter().all(|it| it["trigger"] == "webui"), "{events:?}");
 }
 
 #[tokio::test]

@@ -92,7 +92,8 @@ async fn an_answer_is_delivered_once_and_its_delivery_is_a_fact() {
         "agent": "told", "conversation_id": "c", "sequence": deliveries[0]["sequence"],
         "message": {"role": "assistant", "content": "hello there", "segments": [],
             "metadata": null},
-        "part": 1, "parts": 1});
+        "part": 1, "parts": 1, "reply_target": {"message_id": event_id, "conversation_id": "c",
+            "actor_id": "u1"}});
     assert_eq!(received[0].payload, expected);
     assert_eq!(deliveries[0]["delivery_id"], received[0].delivery_id);
     let log = logged(&stage).await;

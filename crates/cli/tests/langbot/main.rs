@@ -13,6 +13,7 @@ mod history;
 mod parallel;
 mod raising;
 mod random;
+mod sessions;
 mod settings;
 mod snapshots;
 mod stage;

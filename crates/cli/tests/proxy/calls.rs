@@ -60,6 +60,11 @@ impl Target {
                 json!({"artifact_id": artifact})
             }
             "artifacts.create" => json!({"name": "intruder.txt", "content_base64": "aW50cnVkZXI="}),
+            "artifacts.begin" => json!({"name": "intruder.txt"}),
+            "artifacts.append" => {
+                json!({"upload_id": "upl_made_up", "data_base64": "aW50cnVkZXI="})
+            }
+            "artifacts.commit" => json!({"upload_id": "upl_made_up"}),
             "state.get" => json!({"scope": scope, "key": "seed"}),
             "state.set" => json!({"scope": scope, "key": "intruder", "value": 1}),
             "state.delete" => json!({"scope": scope, "key": "seed"}),

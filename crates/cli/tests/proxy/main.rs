@@ -4,10 +4,16 @@
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking, its helpers too")]
 
 mod calls;
+mod envelope;
 mod facts;
+mod files;
 mod frozen;
 mod fuzz;
 mod matrix;
+mod people;
+mod records;
+mod said;
+mod sessions;
 mod situations;
 mod stage;
 mod theft;

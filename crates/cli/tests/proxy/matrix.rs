@@ -35,15 +35,17 @@ const SITUATIONS: &str = "granted none unknown ended gone foreign earlier manife
 /// nothing of others in it. What makes no sense is a dot:
 ///
 /// - `granted` of models, tools and knowledge bases: there are none in this host; see `resource`.
-/// - `resource` of `tools.search`, `knowledge.list`, `artifacts.create`, `steering.pull` and the lists of
-///   history and events: they name none; conversations have a column of their own.
+/// - `granted` and `conversation` of `artifacts.append` and `artifacts.commit`: uploads belong to their run; see
+///   `files.rs`.
+/// - `resource` of `tools.search`, `knowledge.list`, `artifacts.create`, `artifacts.begin`, `steering.pull` and the
+///   lists of history and events: they name none; conversations have a column of their own.
 /// - `conversation` of models, tools, knowledge bases and storage: they belong to no conversation.
 /// - `actor` of all but state: history, events and artifacts belong to conversations, storage to plugins,
 ///   bindings and workspaces; there is nothing of an actor to reach.
-/// - `workspace` of models, tools, knowledge bases: they are the host's; of `artifacts.create` and
+/// - `workspace` of models, tools, knowledge bases: they are the host's; of what creates artifacts and of
 ///   `platform.request_action`: they cannot name one.
 #[rustfmt::skip]
-const TABLE: [(&str, &str); 28] = [
+const TABLE: [(&str, &str); 31] = [
     //                          granted none unknown ended gone foreign earlier manifest policy resource conv actor workspace oversized rate rate deadline cancelled
     ("models.invoke",           ".       U    U       U     U    U       U       U        N      N        .    .     .         P         R    R    D        U"),
     ("models.stream",           ".       U    U       U     U    U       U       U        N      N        .    .     .         P         R    R    D        U"),
@@ -63,6 +65,9 @@ const TABLE: [(&str, &str); 28] = [
     ("artifacts.read_range",    "O       U    U       U     U    U       U       U        U      N        N    .     N         P         R    R    D        U"),
     ("artifacts.open_stream",   "O       U    U       U     U    U       U       U        U      N        N    .     N         P         R    R    D        U"),
     ("artifacts.create",        "O       U    U       U     U    U       U       U        U      .        E    .     .         P         R    R    D        U"),
+    ("artifacts.begin",         "O       U    U       U     U    U       U       U        U      .        E    .     .         P         R    R    D        U"),
+    ("artifacts.append",        ".       U    U       U     U    U       U       U        U      N        .    .     .         P         R    R    D        U"),
+    ("artifacts.commit",        ".       U    U       U     U    U       U       U        U      N        .    .     .         P         R    R    D        U"),
     ("state.get",               "O       U    U       U     U    U       U       U        U      U        E    E     E         P         R    R    D        U"),
     ("state.set",               "O       U    U       U     U    U       U       U        U      U        E    E     E         P         R    R    D        U"),
     ("state.delete",            "O       U    U       U     U    U       U       U        U      U        E    E     E         P         R    R    D        U"),
@@ -85,7 +90,7 @@ fn the_table_says_something_about_every_method_in_every_situation() {
         assert_eq!(row.split_whitespace().count(), width, "{method}");
     }
     let cells = TABLE.iter().flat_map(|(_, row)| row.split_whitespace());
-    assert_eq!(cells.filter(|cell| *cell != ".").count(), 439);
+    assert_eq!(cells.filter(|cell| *cell != ".").count(), 482);
 }
 
 /// Calls of one runner for one run, and what came of them.

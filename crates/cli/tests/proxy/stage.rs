@@ -34,6 +34,19 @@ pub(crate) struct Stage {
 impl Stage {
     /// A host with a relay for each name and with the agents and limits given.
     pub(crate) async fn open(relays: &[&str], limits: &str, agents: &str) -> Self {
+        Self::open_on(None, relays, limits, agents).await
+    }
+
+    /// The same on a PostgreSQL database, if one is given.
+    pub(crate) async fn open_on(
+        postgres: Option<&str>,
+        relays: &[&str],
+        limits: &str,
+        agents: &str,
+    ) -> Self {
+        let url = postgres.map(|url| format!("[store]\nurl = \"{url}\"\n"));
+        let agents = format!("{agents}{}", url.unwrap_or_default());
+        let agents = agents.as_str();
         let receiver = Receiver::start().await;
         let mut host = TestHost::prepare(PROGRAM, "");
         let mut listeners = Vec::new();
@@ -145,8 +158,9 @@ fn config(
     agents: &str,
 ) -> String {
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/proxy/runners/relay.py");
+    let store = if agents.contains("[store]") { "" } else { "[store]\nsync = \"normal\"\n" };
     let mut text = format!(
-        "[store]\nsync = \"normal\"\n[limits]\ncancel_grace_s = 60\n{limits}\n\
+        "{store}[limits]\ncancel_grace_s = 60\n{limits}\n\
          [surfaces.hook]\nkind = \"webhook\"\nurl = \"{}\"\nallow_private = true\n\
          max_message_size = 2000\nactions = [\"message.send\", \"message.react\"]\n",
         receiver.url()
@@ -189,3 +203,23 @@ pub(crate) fn event(agent: &str, conversation: &str) -> Value {
         "subject": {"subject_type": "ticket", "subject_id": "t1"},
         "delivery": {"surface": "hook"}, "input": {"text": "a word about whales"}})
 }
+
+/// Declares a test on SQLite and one on PostgreSQL.
+macro_rules! on_both_databases {
+    ($($name:ident),+ $(,)?) => {$(
+        mod $name {
+            #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+            async fn on_sqlite() {
+                super::$name(None).await;
+            }
+
+            #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+            async fn on_postgresql() {
+                let fresh = greenroom_testkit::postgres::Database::fresh;
+                let database = tokio::task::spawn_blocking(fresh).await.unwrap();
+                super::$name(Some(&database.url)).await;
+            }
+        }
+    )+};
+}
+pub(crate) use on_both_databases;

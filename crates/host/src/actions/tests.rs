@@ -10,6 +10,7 @@ fn identity() -> Identity {
         conversation_id: Some("c1".to_owned()),
         surface: Some("hook".to_owned()),
         capabilities: Some(Capabilities {
+            files: true,
             streaming: false,
             text_max: Some(TextMax::Characters(5)),
             actions: [MESSAGE_SEND, MESSAGE_EDIT, MESSAGE_REACT].map(str::to_owned).into(),

@@ -12,11 +12,10 @@ pub(crate) fn is_within(row: &ArtifactRow, identity: &Identity, reach: Reach) ->
         return false;
     }
     let same_run = row.run_id.as_ref() == Some(&identity.run_id);
-    let same_conversation =
-        row.conversation_id.is_some() && row.conversation_id == identity.conversation_id;
+    let is_own = identity.is_own(row.conversation_id.as_deref(), &row.session);
     match reach {
         Reach::None => false,
-        Reach::Conversation => same_run || same_conversation,
+        Reach::Conversation => same_run || is_own,
         Reach::Workspace => true,
     }
 }
@@ -34,6 +33,7 @@ mod tests {
             name: None,
             mime_type: String::new(),
             conversation_id: conversation.map(str::to_owned),
+            session: String::new(),
             run_id: run.map(str::to_owned),
             agent: None,
             metadata: "{}".to_owned(),

@@ -15,14 +15,14 @@ use greenroom_protocol::content::MediaElement;
 use greenroom_protocol::{ContentElement, NewEvent, Object, RawEventRef};
 use greenroom_store::commands::uploaded_by;
 use greenroom_store::types::ArtifactRow;
-use greenroom_store::{StoreError, reads};
+use greenroom_store::{StoreError, reads, session_key};
 use serde_json::json;
 use std::collections::HashMap;
 
 /// Bytes of `data` that an event holds inline, at most.
-const DATA_BYTES_MAX: usize = 64 * 1024;
+pub(super) const DATA_BYTES_MAX: usize = 64 * 1024;
 /// Bytes of one content element that an event holds inline, at most.
-const CONTENT_BYTES_MAX: usize = 32 * 1024;
+pub(super) const CONTENT_BYTES_MAX: usize = 32 * 1024;
 /// Uploads that one event may refer to.
 const UPLOADS_MAX: usize = 100;
 
@@ -41,7 +41,9 @@ impl Shared {
         mut event: NewEvent,
     ) -> Result<Ingested, Refusal> {
         let (mut kept, mut raw_ref) = (Vec::new(), None);
-        let owner = Owner { conversation_id: event.conversation_id.clone(), ..Owner::default() };
+        let session = session_key(event.bot_id.as_deref(), event.thread_id.as_deref());
+        let conversation_id = event.conversation_id.clone();
+        let owner = Owner { conversation_id, session, ..Owner::default() };
         self.describe(sender, &mut event).await?;
         for element in &mut event.input.contents {
             let Some(media) = media_mut(element).filter(|media| is_large(media)) else { continue };
@@ -58,8 +60,10 @@ impl Shared {
             let one = self.artifacts.keep(staged(bytes), draft, &self.redactor).await;
             let one = one.map_err(|error| refusal(error, "input.contents"))?;
             media.artifact_id = Some(one.row.artifact_id.clone());
+            media.mime_type = Some(one.row.mime_type.clone());
             kept.push(one);
         }
+        self.ingest_parts(&mut event, &owner, &mut kept).await?;
         if let Some(data) = large(&event.data) {
             let mime_type = Some("application/json".to_owned());
             let draft = Draft { mime_type, owner, ..Draft::default() };
@@ -78,8 +82,8 @@ impl Shared {
         Ok(Ingested { event, raw_ref, kept })
     }
 
-    /// Fills in what the sender left out about the artifacts that an event refers to: a runner decides by the
-    /// type whether its model can read them.
+    /// Describes the artifacts that an event refers to as they are stored, whatever the sender says about them: a
+    /// runner decides by the type whether its model can read them.
     async fn describe(&self, sender: &Sender, event: &mut NewEvent) -> Result<(), Refusal> {
         let ids = uploads_of(event);
         if ids.is_empty() {
@@ -92,39 +96,45 @@ impl Shared {
         });
         let rows = read.await.map_err(Refusal::Store)?;
         let conversation = event.conversation_id.clone();
+        let session = session_key(event.bot_id.as_deref(), event.thread_id.as_deref());
         let uploader = sender.limit.as_ref().map(|limit| uploaded_by(&limit.own.begun_by));
         let known: HashMap<&str, &ArtifactRow> = rows
             .iter()
-            .filter(|row| is_for(row, conversation.as_deref(), uploader.as_deref()))
+            .filter(|row| is_for(row, conversation.as_deref(), &session, uploader.as_deref()))
             .map(|row| (row.artifact_id.as_str(), row))
             .collect();
         for attached in &mut event.input.attachments {
             let Some(row) = known.get(attached.artifact_id.as_str()) else { continue };
             attached.name = attached.name.take().or_else(|| row.name.clone());
-            attached.mime_type.get_or_insert_with(|| row.mime_type.clone());
-            attached.size_bytes = attached.size_bytes.or_else(|| u64::try_from(row.size).ok());
+            attached.mime_type = Some(row.mime_type.clone());
+            attached.size_bytes = u64::try_from(row.size).ok();
+            attached.sha256 = Some(row.sha256.clone());
         }
         for media in event.input.contents.iter_mut().filter_map(media_mut) {
             let id = media.artifact_id.as_deref().unwrap_or_default();
             let Some(row) = known.get(id) else { continue };
             media.name = media.name.take().or_else(|| row.name.clone());
-            media.mime_type.get_or_insert_with(|| row.mime_type.clone());
+            media.mime_type = Some(row.mime_type.clone());
         }
         Ok(())
     }
 }
 
-/// Whether an artifact belongs to the conversation, or to none yet. Of others nothing is revealed, and to a limited
+/// Whether an artifact belongs to the session, or to none yet. Of others nothing is revealed, and to a limited
 /// sender nothing of the uploads of another one.
 pub(crate) fn is_for(
     row: &ArtifactRow,
     conversation: Option<&str>,
+    session: &str,
     uploader: Option<&str>,
 ) -> bool {
     let may_use = uploader.is_none_or(|own| row.metadata == own || row.metadata == "{}");
     let is_free = row.conversation_id.is_none() && row.run_id.is_none() && row.agent.is_none();
     let is_free = is_free && may_use;
-    is_free || (conversation.is_some() && row.conversation_id.as_deref() == conversation)
+    // An upload for the conversation belongs to the session of the first event that names it.
+    let is_reached = row.session == session || (row.run_id.is_none() && row.agent.is_none());
+    let is_there = conversation.is_some() && row.conversation_id.as_deref() == conversation;
+    is_free || (is_there && is_reached)
 }
 
 /// The ids of artifacts that an event refers to.
@@ -162,11 +172,11 @@ fn large(data: &Object) -> Option<Vec<u8>> {
     (data.len() > DATA_BYTES_MAX).then_some(data)
 }
 
-fn staged(bytes: Vec<u8>) -> Staged {
+pub(super) fn staged(bytes: Vec<u8>) -> Staged {
     Staged::from_bytes(Bytes::from(bytes))
 }
 
-fn refusal(error: ArtifactError, part: &str) -> Refusal {
+pub(super) fn refusal(error: ArtifactError, part: &str) -> Refusal {
     match error {
         ArtifactError::Invalid(reason) => Refusal::Invalid(format!("`{part}`: {reason}")),
         ArtifactError::Objects(ObjectsError::Full) => Refusal::Store(StoreError::Full),

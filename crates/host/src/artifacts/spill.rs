@@ -251,9 +251,10 @@ fn cut(message: &Message) -> Message {
     Message { metadata: Some(metadata), ..Message::assistant(text) }
 }
 
-fn owner_of(identity: &Identity) -> Owner {
+pub(crate) fn owner_of(identity: &Identity) -> Owner {
     Owner {
         conversation_id: identity.conversation_id.clone(),
+        session: identity.session.clone(),
         run_id: Some(identity.run_id.clone()),
         agent: Some(identity.agent.clone()),
     }

@@ -5,9 +5,14 @@
 use super::{Refusal, Sender};
 use crate::binding::{Bound, Match, resolve, unlisted_warning};
 use crate::context::Envelope;
+use crate::ids;
 use crate::replay::REPLAY_OF;
 use crate::settings::{Agent, Settings};
 use greenroom_protocol::NewEvent;
+use greenroom_store::commands::NewRun;
+use greenroom_store::session_key;
+use greenroom_store::types::NewItem;
+use serde_json::json;
 
 pub(super) fn bind<'a>(
     settings: &'a Settings,
@@ -88,4 +93,26 @@ pub(super) fn ids(event: &NewEvent) -> [Option<&str>; 10] {
         event.actor.as_ref().and_then(|actor| actor.actor_id.as_deref()),
         event.subject.as_ref().and_then(|subject| subject.subject_id.as_deref()),
     ]
+}
+
+/// The event as the transcript shows it.
+pub(super) fn item(event: &NewEvent, event_id: &str, run: Option<&NewRun>) -> NewItem {
+    let is_message = event.event_type.starts_with("message.");
+    let body = json!({
+        "actor": event.actor,
+        "segments": event.input.contents,
+        "artifacts": event.input.attachments,
+        "metadata": {"event_type": event.event_type},
+    });
+    NewItem {
+        item_id: ids::fresh("item"),
+        thread_id: event.thread_id.clone(),
+        session: session_key(event.bot_id.as_deref(), event.thread_id.as_deref()),
+        role: if is_message { "user" } else { "event" },
+        event_id: Some(event_id.to_owned()),
+        run_id: run.map(|run| run.run_id.clone()),
+        actor_id: event.actor.as_ref().and_then(|actor| actor.actor_id.clone()),
+        text: event.input.text.as_ref().map(|text| text.replace('\0', "\u{fffd}")),
+        body: body.to_string(),
+    }
 }

@@ -1,7 +1,7 @@
 //! State that all parts of the host share, and reads that several of them need.
 
 use crate::approvals::Approvals;
-use crate::artifacts::Artifacts;
+use crate::artifacts::{Artifacts, Links};
 use crate::budget::Budgets;
 use crate::context::{Envelope, Identity};
 use crate::credentials::Credentials;
@@ -23,11 +23,13 @@ use crate::tool_vectors::ToolVectors;
 use crate::ungranted::Ungranted;
 use arc_swap::ArcSwap;
 use greenroom_protocol::payload::StateScope;
-use greenroom_protocol::{AgentRunState, Object};
+use greenroom_protocol::{AgentRunState, Object, StateLeftOut};
 use greenroom_runtime::Runtime;
 use greenroom_store::commands::{RecordDiagnostics, Terminal};
+use greenroom_store::reads::sessions::has_before;
 use greenroom_store::reads::state::StateSpan;
-use greenroom_store::types::{Diagnostic, RunRow};
+use greenroom_store::sql::Tx;
+use greenroom_store::types::{Diagnostic, RunRow, StateRow};
 use greenroom_store::{Store, StoreError, reads};
 use greenroom_surfaces::{Clients, Surface};
 use std::collections::HashMap;
@@ -39,6 +41,8 @@ use tokio::sync::Notify;
 const GRANTS_CACHED: usize = 1024;
 /// Values of one scope in `ctx.state`, at most.
 const STATE_SNAPSHOT_VALUES: i64 = 200;
+/// Keys of one scope that `ctx.state` names without their values, at most.
+const LEFT_OUT_KEYS: i64 = 1000;
 /// Bytes of one scope in `ctx.state`, at most.
 const STATE_SNAPSHOT_BYTES: i64 = 256 * 1024;
 
@@ -85,6 +89,8 @@ impl Shared {
         let settings = self.settings.load();
         let surface = identity.surface.as_ref().and_then(|name| settings.surfaces.get(name));
         identity.capabilities = surface.map(Surface::capabilities);
+        identity.links = surface
+            .map(|_| Links { cursors: self.cursors.clone(), base: settings.public_url.clone() });
         identity
     }
 
@@ -162,36 +168,45 @@ impl Shared {
         self.grants.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The current state that a run may read.
-    pub(crate) async fn state_snapshot(
+    /// The current state that a run may read, and whether its session has items before its event.
+    pub(crate) async fn snapshot(
         &self,
         identity: &Identity,
         grant: &Grant,
-    ) -> Result<AgentRunState, StoreError> {
+    ) -> Result<(AgentRunState, bool), StoreError> {
         let mut snapshot = AgentRunState::default();
         let owners: Vec<(StateScope, String)> = grant
             .state
             .iter()
             .filter_map(|scope| Some((*scope, identity.state_owner(*scope)?)))
             .collect();
-        if owners.is_empty() {
-            return Ok(snapshot);
+        let place = identity.conversation_id.clone().zip(identity.conversation_seq);
+        let place = place.filter(|(_, event_seq)| *event_seq > 1);
+        if owners.is_empty() && place.is_none() {
+            return Ok((snapshot, false));
         }
         let (workspace, now) = (identity.workspace_id.clone(), now_ms());
-        let scopes = self.store.read_inline(move |tx| {
+        let session = identity.own_session().map(str::to_owned);
+        let read = self.store.read_inline(move |tx| {
             let list = |(scope, owner): &(StateScope, String)| {
-                let span = StateSpan {
-                    prefix: String::new(),
-                    after: String::new(),
-                    values_max: STATE_SNAPSHOT_VALUES,
-                    bytes_max: STATE_SNAPSHOT_BYTES,
-                };
-                let (rows, _) = reads::state::list(tx, &workspace, owner, &span, now)?;
+                let rows = scope_snapshot(tx, &workspace, owner, now)?;
                 Ok((*scope, rows))
             };
-            owners.iter().map(list).collect::<Result<Vec<_>, StoreError>>()
+            let scopes = owners.iter().map(list).collect::<Result<Vec<_>, StoreError>>()?;
+            let has_before = match &place {
+                Some((conversation, event_seq)) => {
+                    let session = session.as_deref();
+                    has_before(tx, &workspace, conversation, session, *event_seq)?
+                }
+                None => false,
+            };
+            Ok((scopes, has_before))
         });
-        for (scope, rows) in scopes.await? {
+        let (scopes, has_history_before) = read.await?;
+        for (scope, (rows, left_out)) in scopes {
+            if !left_out.keys.is_empty() {
+                snapshot.left_out.insert(scope.as_str().to_owned(), left_out);
+            }
             let values: &mut Object = match scope {
                 StateScope::Conversation => &mut snapshot.conversation,
                 StateScope::Actor => &mut snapshot.actor,
@@ -203,6 +218,31 @@ impl Shared {
                 values.insert(row.name, serde_json::from_str(&row.value).unwrap_or_default());
             }
         }
-        Ok(snapshot)
+        Ok((snapshot, has_history_before))
     }
+}
+
+/// The values of one owner that have room in a snapshot, and the keys of the others.
+fn scope_snapshot(
+    tx: &mut dyn Tx,
+    workspace: &str,
+    owner: &str,
+    now_ms: i64,
+) -> Result<(Vec<StateRow>, StateLeftOut), StoreError> {
+    let span = StateSpan {
+        prefix: String::new(),
+        after: String::new(),
+        values_max: STATE_SNAPSHOT_VALUES,
+        bytes_max: STATE_SNAPSHOT_BYTES,
+    };
+    let (rows, is_cut) = reads::state::list(tx, workspace, owner, &span, now_ms)?;
+    let Some(last) = rows.last().filter(|_| is_cut) else {
+        return Ok((rows, StateLeftOut::default()));
+    };
+    let keys =
+        reads::state::names_after(tx, workspace, owner, &last.name, LEFT_OUT_KEYS + 1, now_ms);
+    let mut keys = keys?;
+    let has_more = i64::try_from(keys.len()).is_ok_and(|count| count > LEFT_OUT_KEYS);
+    keys.truncate(usize::try_from(LEFT_OUT_KEYS).unwrap_or(usize::MAX));
+    Ok((rows, StateLeftOut { keys, has_more }))
 }

@@ -24,6 +24,9 @@ impl Ledger {
             Ok(delta) => delta,
             Err(error) => return self.note("invalid_result", &error.to_string(), now_ms),
         };
+        if !self.may_speak(kind::MESSAGE_DELTA, delta.role, now_ms) {
+            return;
+        }
         let (before, changed) = self.deltas.clean(&delta, &record.data);
         for delta in before {
             self.release_delta(&delta, now_ms, intake);
@@ -58,10 +61,7 @@ impl Ledger {
     }
 
     fn keep_delta(&mut self, record: &ResultRecord, delta: &DeltaRef<'_>) {
-        if delta.replace {
-            self.unfinished.clear();
-        }
-        self.unfinished.push_str(&delta.content);
+        self.unfinished.push(delta);
         if delta.has_more {
             return self.pending.push(record);
         }
@@ -72,6 +72,7 @@ impl Ledger {
             text: &delta.content,
             at_ms: record.at_ms,
             runner_sequence: record.runner_sequence,
+            runner_timestamp: record.runner_timestamp,
         });
     }
 
@@ -116,8 +117,12 @@ impl Deltas {
         data: &RawValue,
     ) -> (Vec<MessageDelta>, Option<Box<RawValue>>) {
         if delta.replace {
-            // Held back text is replaced as well.
-            self.messages.clear();
+            // Held back text of the message is replaced as well.
+            let id = delta.message_id.as_deref();
+            let is_others = |message: &Streamed| {
+                message.message_id.is_some() && message.message_id.as_deref() != id
+            };
+            self.messages.retain(is_others);
         }
         let before = self.touch(delta);
         let Some(message) = self.messages.last_mut() else { return (before, None) };

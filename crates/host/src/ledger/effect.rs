@@ -9,12 +9,12 @@ use crate::context::Identity;
 use crate::ids;
 use crate::interactions;
 use crate::settings::Approval;
-use greenroom_protocol::ArtifactRef;
-use greenroom_protocol::RunError;
 use greenroom_protocol::api::platform::RequestActionParams;
 use greenroom_protocol::payload::{
-    ActionRequested, Message, Payload, StateScope, ToolCallCompleted,
+    ActionRequested, ArtifactCreated, Message, Payload, StateScope, ToolCallCompleted,
 };
+use greenroom_protocol::result::kind;
+use greenroom_protocol::{ArtifactRef, Object, Role, RunError};
 use greenroom_store::types::{
     ApprovalKind, HostEvent, NewApproval, NewDelivery, NewItem, ResultRecord, StateWrite,
 };
@@ -81,6 +81,7 @@ impl Changes {
                     "name": artifact.name, "mime_type": artifact.mime_type,
                     "size_bytes": artifact.size_bytes, "sha256": artifact.sha256});
                 self.host_event("artifact.created", record, identity, &body);
+                self.file(artifact, record.sequence, identity);
             }
             Payload::MessageDelta(_)
             | Payload::RunCompleted(_)
@@ -108,6 +109,7 @@ impl Changes {
         self.items.push(NewItem {
             item_id: ids::fresh("item"),
             thread_id: identity.thread_id.clone(),
+            session: identity.session.clone(),
             role: message.role.as_str(),
             event_id: Some(identity.event_id.clone()),
             run_id: Some(identity.run_id.clone()),
@@ -124,8 +126,42 @@ impl Changes {
                 content: (*part).to_owned(),
                 segments: if index == 0 { segments.clone() } else { json!([]) },
                 metadata: message.metadata.clone(),
+                files: if index == 0 { identity.files(&artifacts) } else { Vec::new() },
             };
             let content = Content::Message { message, part: index + 1, parts: parts.len() };
+            self.deliveries.push(identity.delivery(surface, sequence, content));
+        }
+    }
+
+    /// A file that the run made: into the transcript and the outbox.
+    fn file(&mut self, created: ArtifactCreated, sequence: i64, identity: &Identity) {
+        let Some(artifact_id) = created.artifact_id else { return };
+        self.effects = true;
+        let artifact = ArtifactRef {
+            artifact_id,
+            name: created.name,
+            mime_type: created.mime_type,
+            size_bytes: created.size_bytes,
+            sha256: created.sha256,
+            metadata: Object::new(),
+            extra: Object::new(),
+        };
+        let body = json!({"segments": [], "artifacts": [artifact],
+            "metadata": {"result_type": kind::ARTIFACT_CREATED}});
+        self.items.push(NewItem {
+            item_id: ids::fresh("item"),
+            thread_id: identity.thread_id.clone(),
+            session: identity.session.clone(),
+            role: Role::Assistant.as_str(),
+            event_id: Some(identity.event_id.clone()),
+            run_id: Some(identity.run_id.clone()),
+            actor_id: None,
+            text: None,
+            body: body.to_string(),
+        });
+        let Some(surface) = &identity.surface else { return };
+        for artifact in identity.files(&[artifact]) {
+            let content = Content::File { artifact };
             self.deliveries.push(identity.delivery(surface, sequence, content));
         }
     }
@@ -197,6 +233,7 @@ impl Changes {
         self.items.push(NewItem {
             item_id: ids::fresh("item"),
             thread_id: identity.thread_id.clone(),
+            session: identity.session.clone(),
             role: "tool",
             event_id: Some(identity.event_id.clone()),
             run_id: Some(identity.run_id.clone()),
@@ -237,13 +274,29 @@ pub(crate) struct StateRights {
     pub(crate) owner_bytes_max: Option<i64>,
 }
 
+/// A runner speaks as the assistant or as a tool, never as a user or the system.
+pub(super) fn check_role(result_kind: &str, role: Role) -> Result<(), String> {
+    match role {
+        Role::Assistant | Role::Tool => Ok(()),
+        Role::User | Role::System => {
+            Err(format!("`{result_kind}`: a runner may not speak as `{}`", role.as_str()))
+        }
+    }
+}
+
 /// Whether the payload is within the run's rights.
 pub(super) fn check(
     payload: &Payload,
     identity: &Identity,
     state: &StateRights,
 ) -> Result<(), String> {
-    let Payload::StateUpdated(update) = payload else { return Ok(()) };
+    let update = match payload {
+        Payload::StateUpdated(update) => update,
+        Payload::MessageCompleted(completed) => {
+            return check_role(kind::MESSAGE_COMPLETED, completed.message.role);
+        }
+        _ => return Ok(()),
+    };
     let scope = update.scope.as_str();
     if !state.scopes.contains(&update.scope) {
         return Err(format!("state of scope `{scope}` is not granted to this run"));

@@ -121,7 +121,7 @@ fn results_after_the_terminal_take_no_number() {
 }
 
 #[test]
-fn a_runner_that_ends_after_a_cancel_gets_no_diagnostic() {
+fn what_a_runner_sends_after_a_cancel_is_a_diagnostic() {
     let mut ledger = ledger();
     let error = crate::run::failure("cancelled", "cancelled".into(), false);
     ledger.end(RunStatus::Cancelled, error, 0);
@@ -130,7 +130,7 @@ fn a_runner_that_ends_after_a_cancel_gets_no_diagnostic() {
         0,
     );
     assert!(intake.live.is_empty() && intake.held.is_empty());
-    assert!(notes(&ledger.commit()).is_empty());
+    assert_eq!(notes(&ledger.commit()), ["after_terminal", "after_terminal"]);
 }
 
 #[test]
@@ -264,8 +264,8 @@ fn a_large_unfinished_text_waits_to_be_stored_and_comes_before_the_failure() {
     ledger.take_in(vec![delta(&"a".repeat(600)), delta(&"a".repeat(600))], 0);
     ledger.end(RunStatus::Failed, crate::run::failure("x", "y".to_owned(), false), 0);
     let mut folded = ledger.take_folded().unwrap();
-    assert_eq!(folded.message.content.text(), "a".repeat(1200));
-    folded.message = Message::assistant("aa …".to_owned());
+    assert_eq!(folded.messages[0].content.text(), "a".repeat(1200));
+    folded.messages[0] = Message::assistant("aa …".to_owned());
     ledger.put_folded(&folded);
     let changes = ledger.commit().changes;
     let texts: Vec<_> = changes.items.iter().map(|item| item.text.as_deref()).collect();

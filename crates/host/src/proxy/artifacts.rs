@@ -4,8 +4,9 @@
 //! a run creates belongs to it and to its conversation.
 
 use super::call::{Answer, Call, answer, failed, not_found, refuse, stale};
+use super::events::reach_name;
 use crate::artifacts::{
-    ArtifactError, Artifacts, Draft, Kept, Owner, expiry, is_within, view, view_of_new,
+    ArtifactError, Artifacts, Draft, Kept, expiry, is_within, owner_of, view, view_of_new,
 };
 use crate::host::Shared;
 use crate::ids::now_ms;
@@ -77,6 +78,7 @@ pub(super) async fn open_stream(call: &mut Call<'_>) -> Answer {
 }
 
 pub(super) async fn create(call: &mut Call<'_>) -> Answer {
+    about(call, None);
     let params: ArtifactCreateParams = call.params()?;
     let bytes = STANDARD.decode(&params.content_base64).map_err(|error| {
         refuse(ErrorCode::InvalidArgument, format!("`content_base64`: {error}"))
@@ -91,12 +93,18 @@ pub(super) async fn create(call: &mut Call<'_>) -> Answer {
         mime_type: params.mime_type,
         metadata: params.metadata,
         expires_at: expiry(now_ms, params.expires_in_s),
-        owner: owner(call),
+        owner: owner_of(&call.rights.identity),
     };
-    let kept = keep(call.shared, bytes, draft).await.map_err(failure)?;
-    call.about(Some(&kept.row.artifact_id), None);
+    let bytes = call.shared.redactor.exact().bytes(&bytes).into_owned();
+    store(call, Staged::from_bytes(Bytes::from(bytes)), draft).await
+}
+
+/// Stores bytes without secrets as the artifact that a call creates.
+pub(super) async fn store(call: &mut Call<'_>, staged: Staged, draft: Draft) -> Answer {
+    let kept = keep(call.shared, staged, draft).await.map_err(failure)?;
+    about(call, Some(&kept.row.artifact_id));
     let (fence, audit) = (call.fence(), call.audit());
-    let view = commit(call.shared, kept, fence, audit, now_ms).await.map_err(failure)?;
+    let view = commit(call.shared, kept, fence, audit, now_ms()).await.map_err(failure)?;
     answer(&view)
 }
 
@@ -121,30 +129,19 @@ pub(super) async fn keep_for_run(
     bytes: Vec<u8>,
     mime_type: Option<String>,
 ) -> Result<String, AgentAPIError> {
-    let draft = Draft { mime_type, owner: owner(call), ..Draft::default() };
-    let kept = keep(call.shared, bytes, draft).await.map_err(failure)?;
+    let draft = Draft { mime_type, owner: owner_of(&call.rights.identity), ..Draft::default() };
+    let bytes = call.shared.redactor.exact().bytes(&bytes).into_owned();
+    let staged = Staged::from_bytes(Bytes::from(bytes));
+    let kept = keep(call.shared, staged, draft).await.map_err(failure)?;
     let view = commit(call.shared, kept, call.fence(), None, now_ms()).await.map_err(failure)?;
     Ok(view.artifact_id)
 }
 
-fn owner(call: &Call<'_>) -> Owner {
-    let identity = &call.rights.identity;
-    Owner {
-        conversation_id: identity.conversation_id.clone(),
-        run_id: Some(identity.run_id.clone()),
-        agent: Some(identity.agent.clone()),
-    }
-}
-
 /// In a task of its own, like `commit`: a run that ends meanwhile must not drop the bytes before their row is
 /// decided.
-async fn keep(shared: &Arc<Shared>, bytes: Vec<u8>, draft: Draft) -> Result<Kept, ArtifactError> {
+async fn keep(shared: &Arc<Shared>, staged: Staged, draft: Draft) -> Result<Kept, ArtifactError> {
     let keeper = Arc::clone(shared);
-    let work = async move {
-        let bytes = keeper.redactor.exact().bytes(&bytes).into_owned();
-        let staged = Staged::from_bytes(Bytes::from(bytes));
-        keeper.artifacts.keep(staged, draft, &keeper.redactor).await
-    };
+    let work = async move { keeper.artifacts.keep(staged, draft, &keeper.redactor).await };
     let kept = shared.tasks.spawn("artifact", work).await;
     kept.unwrap_or_else(|error| Err(StoreError::Refused(error.to_string()).into()))
 }
@@ -176,9 +173,15 @@ async fn commit(
     done.unwrap_or_else(|error| Err(StoreError::Refused(error.to_string()).into()))
 }
 
+/// Sets what the audit record is about.
+pub(super) fn about(call: &mut Call<'_>, artifact_id: Option<&str>) {
+    let reach = call.rights.grant.artifacts.reach;
+    call.about(artifact_id, Some(reach_name(reach).into()));
+}
+
 /// The artifact that a call is about.
 async fn asked_for(call: &mut Call<'_>, artifact_id: &str) -> Result<ArtifactRow, AgentAPIError> {
-    call.about(Some(artifact_id), None);
+    about(call, Some(artifact_id));
     load(call, artifact_id).await
 }
 
@@ -195,7 +198,7 @@ fn bytes_of(row: &ArtifactRow) -> Result<(ObjectId, u64), AgentAPIError> {
     Ok((id, u64::try_from(row.size).unwrap_or(0)))
 }
 
-fn failure(error: ArtifactError) -> AgentAPIError {
+pub(super) fn failure(error: ArtifactError) -> AgentAPIError {
     match error {
         ArtifactError::Invalid(reason) => refuse(ErrorCode::InvalidArgument, reason),
         ArtifactError::TooLarge { .. } => refuse(ErrorCode::PayloadTooLarge, error.to_string()),

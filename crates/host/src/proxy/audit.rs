@@ -41,6 +41,7 @@ pub(crate) struct Subject {
     pub(crate) run_id: Option<String>,
     pub(crate) attempt: Option<i64>,
     pub(crate) agent: String,
+    pub(crate) runner_id: Option<String>,
 }
 
 /// A call in progress.
@@ -76,12 +77,14 @@ pub(crate) struct Beginning {
     pub(crate) runner: Arc<str>,
     pub(crate) plugin: Arc<str>,
     pub(crate) method: Cow<'static, str>,
+    /// How far the method reaches; the handler may say more.
+    pub(crate) scope: Option<Cow<'static, str>>,
     pub(crate) bytes_in: usize,
 }
 
 impl Trail {
     pub(crate) fn new(auditor: &Arc<Auditor>, beginning: Beginning) -> Self {
-        let Beginning { subject, runner, plugin, method, bytes_in } = beginning;
+        let Beginning { subject, runner, plugin, method, scope, bytes_in } = beginning;
         let at_ms = now_ms();
         let note = Note {
             subject,
@@ -89,7 +92,7 @@ impl Trail {
             plugin,
             method,
             resource: None,
-            scope: None,
+            scope,
             authority: None,
             bytes_in,
             at_ms,
@@ -104,11 +107,13 @@ impl Trail {
         }
     }
 
-    /// Sets what the call is about.
+    /// Sets what the call is about; what is not given stays as it is.
     pub(crate) fn about(&mut self, resource: Option<&str>, scope: Option<Cow<'static, str>>) {
         if let Some(note) = &mut self.note {
-            note.resource = resource.map(|resource| self.auditor.quoted(resource));
-            note.scope = scope;
+            if let Some(resource) = resource {
+                note.resource = Some(self.auditor.quoted(resource));
+            }
+            note.scope = scope.or_else(|| note.scope.take());
         }
     }
 
@@ -203,6 +208,7 @@ impl Note {
             agent: self.subject.agent.clone(),
             runner: self.runner.to_string(),
             plugin: self.plugin.to_string(),
+            runner_id: self.subject.runner_id.clone(),
             method: self.method.into_owned(),
             resource: self.resource,
             scope: self.scope.map(Cow::into_owned),
@@ -247,6 +253,7 @@ impl Auditor {
             run_id: run_id.map(|run_id| self.quoted(run_id)),
             attempt: None,
             agent: String::new(),
+            runner_id: None,
         }
     }
 

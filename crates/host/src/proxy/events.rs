@@ -39,6 +39,8 @@ pub(super) async fn page(call: &mut Call<'_>) -> Answer {
     let reach = call.rights.grant.events.reach;
     call.about(params.conversation_id.as_deref(), Some(reach_name(reach).into()));
     let conversation = conversation_in_reach(call, reach, params.conversation_id)?;
+    let session = call.rights.identity.own_session().filter(|_| reach == Reach::Conversation);
+    let session = session.map(str::to_owned);
     let workspace = call.workspace().to_owned();
     let domain = [
         "run-events".to_owned(),
@@ -59,7 +61,9 @@ pub(super) async fn page(call: &mut Call<'_>) -> Answer {
             return Ok(None);
         }
         let wanted = |row: &EventRow| {
-            params.event_types.is_empty() || params.event_types.contains(&row.event_type)
+            let is_of_type =
+                params.event_types.is_empty() || params.event_types.contains(&row.event_type);
+            is_of_type && session.as_ref().is_none_or(|own| *own == row.session)
         };
         let mut found = Slice { rows: Vec::new(), before, has_more: true };
         let mut bytes = 0;
@@ -118,8 +122,7 @@ fn is_in_reach(call: &Call<'_>, row: &EventRow) -> bool {
     match call.rights.grant.events.reach {
         Reach::None => false,
         Reach::Conversation => {
-            is_own
-                || row.conversation_id.is_some() && row.conversation_id == identity.conversation_id
+            is_own || identity.is_own(row.conversation_id.as_deref(), &row.session)
         }
         Reach::Workspace => true,
     }

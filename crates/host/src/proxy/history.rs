@@ -39,7 +39,7 @@ pub(super) async fn page(call: &mut Call<'_>, view: View) -> Answer {
     let after = place(call, &domain, params.after_cursor.as_deref())?.unwrap_or(Position::START);
     let before = place(call, &domain, params.before_cursor.as_deref())?.unwrap_or(Position::END);
     let limit = call.page_size(params.limit);
-    let (thread, event_seq_before) = bounds(call, reach, &conversation);
+    let (session, event_seq_before) = bounds(call, reach, &conversation);
     let (event_seq_before, roles): (_, &[_]) = match view {
         View::Earlier => (event_seq_before, &[]),
         View::Messages => (event_seq_before.map(|own| own + 1), &["user", "assistant"]),
@@ -49,7 +49,7 @@ pub(super) async fn page(call: &mut Call<'_>, view: View) -> Answer {
         Direction::Forward => reads::Direction::Forward,
     };
     let span =
-        Span { after, before, direction, limit: limit as i64, thread, event_seq_before, roles };
+        Span { after, before, direction, limit: limit as i64, session, event_seq_before, roles };
     let (owner, id) = (workspace.clone(), conversation.clone());
     // The fields around an item may not double its size.
     let bytes_max = call.settings.limits.response_bytes / 2;
@@ -86,15 +86,16 @@ pub(super) async fn search(call: &mut Call<'_>) -> Answer {
     call.about(filters.conversation_id.as_deref(), Some(reach_name(reach).into()));
     let conversation = conversation_in_reach(call, reach, filters.conversation_id)?;
     let identity = &call.rights.identity;
-    let (own_thread, _) = bounds(call, reach, conversation.as_deref().unwrap_or_default());
-    if own_thread.is_some() && filters.thread_id.is_some() && own_thread != filters.thread_id {
+    let (session, _) = bounds(call, reach, conversation.as_deref().unwrap_or_default());
+    if session.is_some() && filters.thread_id.is_some() && identity.thread_id != filters.thread_id {
         return Err(not_found("thread"));
     }
     let query = SearchQuery {
         workspace: identity.workspace_id.clone(),
         text: params.query,
         conversation,
-        thread: own_thread.or(filters.thread_id),
+        thread: filters.thread_id,
+        session,
         event_types: filters.event_types,
         roles: filters.roles.iter().map(|role| role_name(*role).to_owned()).collect(),
         actor_id: filters.actor_id,
@@ -140,12 +141,12 @@ fn place(
     Ok(Position::parse(&call.position(domain, cursor)?))
 }
 
-/// The thread that a run is restricted to, and the event before which its view of a conversation ends.
+/// The session that a run is restricted to, and the event before which its view of a conversation ends.
 fn bounds(call: &Call<'_>, reach: Reach, conversation: &str) -> (Option<String>, Option<i64>) {
     let identity = &call.rights.identity;
     let is_own = identity.conversation_id.as_deref() == Some(conversation);
-    let thread = identity.thread_id.clone().filter(|_| reach == Reach::Conversation);
-    (thread, end_of_view(call).filter(|_| is_own))
+    let session = identity.own_session().filter(|_| reach == Reach::Conversation);
+    (session.map(str::to_owned), end_of_view(call).filter(|_| is_own))
 }
 
 /// The event before which a run's view of its own conversation ends: its own, or the one after the last that

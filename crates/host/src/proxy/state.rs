@@ -144,10 +144,13 @@ fn owner(
     key: Option<&str>,
 ) -> Result<String, AgentAPIError> {
     call.about(key, Some(scope.as_str().into()));
-    let rights = call.rights;
-    let owner = rights.identity.state_owner(scope).filter(|_| rights.grant.state.contains(&scope));
-    owner.ok_or_else(|| {
-        let message = format!("state of scope `{}` is not granted to this run", scope.as_str());
-        refuse(ErrorCode::Unauthorized, message)
+    let (rights, name) = (call.rights, scope.as_str());
+    if !rights.grant.state.contains(&scope) {
+        let message = format!("state of scope `{name}` is not granted to this run");
+        return Err(refuse(ErrorCode::Unauthorized, message));
+    }
+    rights.identity.state_owner(scope).ok_or_else(|| {
+        let message = format!("this event has no {name} with an id, so there is no state of it");
+        refuse(ErrorCode::InvalidArgument, message).detail("reason", "no_owner")
     })
 }

@@ -4,7 +4,9 @@
 //! here.
 
 use super::langbot::LangbotMethod;
+use crate::context::Identity;
 use crate::grant::Grant;
+use crate::settings::Reach;
 use greenroom_protocol::ContextAPICapabilities;
 use greenroom_protocol::api::Method;
 use greenroom_protocol::manifest::{
@@ -157,6 +159,9 @@ pub(crate) fn row(method: ProxyMethod) -> Row {
         Api(Method::ArtifactsReadRange)         => (Needs::Artifact(ArtifactPermission::Read), Facts, Read, BYTES, Turn::Read, Stops),
         Api(Method::ArtifactsOpenStream)        => (Needs::Artifact(ArtifactPermission::Read), Facts, Read, ERRAND, Turn::Stream, Stops),
         Api(Method::ArtifactsCreate)            => (Needs::Artifact(ArtifactPermission::Create), Facts, WriteBytes, ERRAND, Free, Stops),
+        Api(Method::ArtifactsBegin)             => (Needs::Artifact(ArtifactPermission::Create), Facts, Write, WRITE, Free, Stops),
+        Api(Method::ArtifactsAppend)            => (Needs::Artifact(ArtifactPermission::Create), Facts, WriteBytes, ERRAND, Free, Stops),
+        Api(Method::ArtifactsCommit)            => (Needs::Artifact(ArtifactPermission::Create), Facts, Write, ERRAND, Free, Stops),
         Api(Method::StateGet)                   => (Needs::State, Owners, Read, LOOK_UP, Free, Stops),
         Api(Method::StateList)                  => (Needs::State, Owners, Read, PAGE, Turn::Read, Stops),
         Api(Method::StateSet)                   => (Needs::State, Owners, Write, WRITE, Free, Stops),
@@ -217,13 +222,18 @@ impl Needs {
     }
 }
 
-/// The APIs that a grant makes available to its runner.
-pub(crate) fn available_apis(grant: &Grant) -> ContextAPICapabilities {
+/// The APIs that a grant makes available to the runner of a run. What needs a party that its event lacks is not offered.
+pub(crate) fn available_apis(grant: &Grant, identity: &Identity) -> ContextAPICapabilities {
     let mut apis = ContextAPICapabilities::default();
     for row in Method::ALL.iter().map(|method| row(ProxyMethod::Api(*method))) {
         if let Some(flag) = row.flag {
             *flag(&mut apis) |= row.needs.granted(grant);
         }
     }
+    let reaches = |reach| reach == Reach::Workspace || identity.conversation_id.is_some();
+    apis.history_page &= reaches(grant.history.reach);
+    apis.history_search &= reaches(grant.history.reach);
+    apis.event_page &= reaches(grant.events.reach);
+    apis.state &= grant.state.iter().any(|scope| identity.state_owner(*scope).is_some());
     apis
 }

@@ -50,6 +50,7 @@ fn view(AuditEntry { run_id, record }: AuditEntry) -> AuditView {
         agent: Some(record.agent).filter(|agent| !agent.is_empty()),
         runner: record.runner,
         plugin: record.plugin,
+        runner_id: record.runner_id,
         method: record.method,
         resource: record.resource,
         scope: record.scope,

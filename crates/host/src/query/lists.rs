@@ -129,7 +129,9 @@ struct Owner {
 
 impl Owner {
     fn parse(text: &str) -> Option<Self> {
-        let mut parts = serde_json::from_str::<Vec<String>>(text).ok()?.into_iter();
+        // The key of a session follows the parts.
+        let mut parts = serde_json::Deserializer::from_str(text).into_iter::<Vec<String>>();
+        let mut parts = parts.next()?.ok()?.into_iter();
         let scope = parts.next()?;
         Some(match scope.as_str() {
             "runner" => Owner { scope, runner_id: parts.next(), ..Owner::default() },

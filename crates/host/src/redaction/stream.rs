@@ -51,6 +51,20 @@ impl Stream {
         Cow::Owned(self.give(safe))
     }
 
+    /// The same for bytes of any kind.
+    pub fn push_bytes(&mut self, piece: &[u8]) -> Vec<u8> {
+        self.scan.read(&self.rules, piece);
+        let safe = self.scan.safe(&self.rules);
+        self.held.extend_from_slice(piece);
+        self.give_bytes(safe)
+    }
+
+    /// What is held back at the end of bytes of any kind.
+    pub fn flush_bytes(&mut self) -> Vec<u8> {
+        self.scan.interrupt(&self.rules);
+        self.give_bytes(self.scan.at)
+    }
+
     /// Whether something is held back.
     pub fn is_holding(&self) -> bool {
         !self.held.is_empty()
@@ -64,6 +78,10 @@ impl Stream {
     }
 
     fn give(&mut self, safe: usize) -> String {
+        String::from_utf8_lossy(&self.give_bytes(safe)).into_owned()
+    }
+
+    fn give_bytes(&mut self, safe: usize) -> Vec<u8> {
         let base = self.scan.at - self.held.len();
         // What was emitted at an interruption is not emitted again.
         let safe = safe.max(base);
@@ -84,6 +102,6 @@ impl Stream {
             out.extend_from_slice(&self.held[at - base..safe - base]);
         }
         self.held.drain(..safe - base);
-        String::from_utf8_lossy(&out).into_owned()
+        out
     }
 }

@@ -76,13 +76,14 @@ impl RunTask {
         };
         fault::point("before_run_agent");
         // The runner may call as soon as it has the run: its rights are set first.
-        let identity = self.shared.identity(&self.run, &self.envelope);
+        let identity = self.shared.identity(&self.run, &self.envelope).within(grant);
         let attempt = self.run.attempt;
         let subject = Arc::new(Subject {
             workspace_id: self.run.workspace_id.clone(),
             run_id: Some(self.run.run_id.clone()),
             attempt: Some(attempt),
             agent: self.run.agent.clone(),
+            runner_id: Some(self.run.runner_id.clone()),
         });
         let grant = Arc::clone(grant);
         self.live.granted(Rights { grant, resources, identity, attempt, subject });
@@ -139,19 +140,24 @@ impl RunTask {
         grant: &Grant,
         resources: &Resources,
     ) -> Result<greenroom_protocol::AgentRunContext, StoreError> {
-        let identity = self.shared.identity(&self.run, &self.envelope);
-        let state = self.shared.state_snapshot(&identity, grant).await?;
-        let delivery = identity.delivery_context();
+        let identity = self.shared.identity(&self.run, &self.envelope).within(grant);
+        let (state, has_history_before) = self.shared.snapshot(&identity, grant).await?;
+        let mut resources = granted_resources(grant, resources);
+        // Actions that the surface of the run would refuse are not offered.
+        let can = identity.capabilities.as_ref();
+        let is_able = |action: &str| can.is_some_and(|can| can.actions.contains(action));
+        resources.platform_capabilities.retain(|action, _| is_able(action));
         let parts = ContextParts {
             run: &self.run,
             envelope: &self.envelope,
             grant,
+            identity: &identity,
             state,
-            delivery,
+            has_history_before,
             cursors: &self.shared.cursors,
             run_token: self.shared.live.issue_token(&self.run.run_id, self.run.attempt),
             traceparent: self.shared.traceparent(&identity),
-            resources: granted_resources(grant, resources),
+            resources,
             remaining: self.live.deadline.left(),
             now_ms: now_ms(),
             timezone: self.shared.settings.load().timezone.clone(),

@@ -50,7 +50,7 @@ impl RunTask {
     async fn read_file(&self, artifact_id: &str, bytes_max: u64) -> Option<bytes::Bytes> {
         let row = self.shared.artifact(&self.run.workspace_id, artifact_id).await.ok()??;
         let size = u64::try_from(row.size).ok().filter(|size| *size <= bytes_max)?;
-        if !is_for(&row, self.run.conversation_id.as_deref(), None) {
+        if !is_for(&row, self.run.conversation_id.as_deref(), &self.run.session, None) {
             return None;
         }
         let read = self.shared.artifacts.objects.read(Artifacts::place_of(&row).ok()?, 0..size);

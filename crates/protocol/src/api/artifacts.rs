@@ -29,7 +29,7 @@ impl Params for ArtifactIdParams {
     }
 }
 
-/// An artifact: the result of `artifacts.metadata` and `artifacts.create`.
+/// An artifact: the result of `artifacts.metadata`, `artifacts.create` and `artifacts.commit`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ArtifactView {
     pub artifact_id: String,
@@ -155,6 +155,101 @@ impl Params for ArtifactCreateParams {
             check_mime_type(mime_type)?;
         }
         check_base64("content_base64", &self.content_base64)
+    }
+}
+
+/// The parameters of `artifacts.begin`: an artifact that is uploaded in parts.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ArtifactBeginParams {
+    /// A file name: no path, no control characters, at most 255 bytes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    /// Checked against the content; default: detected.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mime_type: Option<String>,
+    /// The size of the whole, if it is known: one that is too large is refused at once.
+    #[serde(
+        default,
+        deserialize_with = "crate::number::size",
+        skip_serializing_if = "Option::is_none"
+    )]
+    pub size_bytes: Option<u64>,
+    #[serde(default, deserialize_with = "or_default", skip_serializing_if = "Object::is_empty")]
+    #[schemars(with = "Option<Object>")]
+    pub metadata: Object,
+    /// At least 1; default: it does not expire.
+    #[serde(default, deserialize_with = "lifetime", skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1))]
+    pub expires_in_s: Option<i64>,
+}
+
+impl Params for ArtifactBeginParams {
+    const METHOD: Method = Method::ArtifactsBegin;
+
+    fn check(&self) -> Result<(), String> {
+        if let Some(name) = &self.name {
+            check_artifact_name(name)?;
+        }
+        self.mime_type.as_deref().map_or(Ok(()), check_mime_type)
+    }
+}
+
+/// The result of `artifacts.begin`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ArtifactUpload {
+    pub upload_id: String,
+    /// Largest part of one `artifacts.append`.
+    pub part_bytes_max: u64,
+}
+
+/// The parameters of `artifacts.append`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ArtifactAppendParams {
+    pub upload_id: String,
+    /// Where the part begins: the size of all parts before it.
+    #[serde(default, deserialize_with = "offset")]
+    #[schemars(with = "Option<u64>")]
+    pub offset: u64,
+    pub data_base64: String,
+}
+
+impl Params for ArtifactAppendParams {
+    const METHOD: Method = Method::ArtifactsAppend;
+
+    fn check(&self) -> Result<(), String> {
+        check_name("upload_id", &self.upload_id)?;
+        check_base64("data_base64", &self.data_base64)
+    }
+}
+
+/// The result of `artifacts.append`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ArtifactAppended {
+    /// Bytes so far.
+    pub size_bytes: u64,
+}
+
+/// The parameters of `artifacts.commit`; the result is an [`ArtifactView`].
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ArtifactCommitParams {
+    pub upload_id: String,
+    /// The hash of the whole; bytes with another one are not stored.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sha256: Option<String>,
+    /// The same for the size.
+    #[serde(
+        default,
+        deserialize_with = "crate::number::size",
+        skip_serializing_if = "Option::is_none"
+    )]
+    pub size_bytes: Option<u64>,
+}
+
+impl Params for ArtifactCommitParams {
+    const METHOD: Method = Method::ArtifactsCommit;
+
+    fn check(&self) -> Result<(), String> {
+        check_name("upload_id", &self.upload_id)
     }
 }
 

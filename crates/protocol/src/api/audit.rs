@@ -19,6 +19,9 @@ pub struct AuditView {
     pub runner: String,
     /// `author/name`.
     pub plugin: String,
+    /// The id of the run's runner; null if the call had no live run.
+    #[serde(default)]
+    pub runner_id: Option<String>,
     /// As requested; it need not exist.
     pub method: String,
     /// Such as a model, a tool, an artifact or a key.

@@ -3,8 +3,9 @@
 //! Invariant: every top-level structure of `crate::api` is listed.
 
 use crate::api::artifacts::{
+    ArtifactAppendParams, ArtifactAppended, ArtifactBeginParams, ArtifactCommitParams,
     ArtifactCreateParams, ArtifactIdParams, ArtifactRange, ArtifactStreamEnd, ArtifactStreamItem,
-    ArtifactView, OpenStreamParams, ReadRangeParams,
+    ArtifactUpload, ArtifactView, OpenStreamParams, ReadRangeParams,
 };
 use crate::api::audit::AuditView;
 use crate::api::events::{EventGetParams, EventPage, EventPageParams, EventView};
@@ -39,6 +40,11 @@ pub(super) fn all() -> Vec<(&'static str, Schema)> {
         ActionOutcome,
         ApprovalView,
         ArtifactCreateParams,
+        ArtifactBeginParams,
+        ArtifactUpload,
+        ArtifactAppendParams,
+        ArtifactAppended,
+        ArtifactCommitParams,
         ArtifactIdParams,
         ArtifactRange,
         ArtifactStreamEnd,

@@ -8,6 +8,11 @@ use serde_json::Value;
 
 pub(crate) fn reread(name: &str, text: &str) -> Result<Value, String> {
     match name {
+        "ArtifactAppendParams" => reread_params::<api::artifacts::ArtifactAppendParams>(text),
+        "ArtifactAppended" => reread_as::<api::artifacts::ArtifactAppended>(text),
+        "ArtifactBeginParams" => reread_params::<api::artifacts::ArtifactBeginParams>(text),
+        "ArtifactCommitParams" => reread_params::<api::artifacts::ArtifactCommitParams>(text),
+        "ArtifactUpload" => reread_as::<api::artifacts::ArtifactUpload>(text),
         "ArtifactCreateParams" => reread_params::<api::artifacts::ArtifactCreateParams>(text),
         "ArtifactIdParams" => reread_params::<api::artifacts::ArtifactIdParams>(text),
         "ArtifactRange" => reread_as::<api::artifacts::ArtifactRange>(text),

@@ -146,9 +146,17 @@ impl Router {
         }
     }
 
-    /// A tool's answer over the limit ends its call alone: where the next message begins is known.
+    /// A call over the limit is refused and a tool's answer ends its call alone: where the next message begins is
+    /// known.
     pub(super) fn too_long(&mut self, what: &str, head: &[u8]) {
         let bytes_max = self.connection.limits.configured.line_bytes;
+        if let Some((id, method)) = self.connection.codec.called_by(head) {
+            let run_id = self.mentioned(head).map(|run| run.id.clone());
+            let call = self.proxy_call(&id, run_id, &method, RawValue::NULL.to_owned());
+            let message = format!("the call has more than {bytes_max} bytes");
+            let error = AgentAPIError::new(ErrorCode::PayloadTooLarge, message);
+            return self.refuse(&id, &call, error);
+        }
         let message = format!("the answer has more than {bytes_max} bytes");
         let error = PluginToolError::TooLarge { message };
         if !self.fail_tool_call(head, error) {

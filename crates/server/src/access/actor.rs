@@ -152,6 +152,7 @@ impl Caller {
             answers: answers && self.answers,
             token,
             session: None,
+            locale: None,
             minted: Some(Minted { by: self.token, until_ms }),
         }
     }

@@ -59,7 +59,7 @@ fn common(page_size_max: usize) -> Value {
     let number = || json!({"type": "integer", "minimum": 0, "maximum": i64::MAX});
     let limit = json!({"type": "integer", "minimum": 1, "maximum": page_size_max,
         "default": LIMIT_DEFAULT.min(page_size_max)});
-    let mut common = json!({
+    let mut parts = json!({
         "workspace_id": query("workspace_id", "Default: `default`.", text()),
         "conversation_id": query("conversation_id", "Of this conversation only.", text()),
         "actor": header("x-greenroom-actor", "For admins: the owner of the records."),
@@ -107,13 +107,14 @@ fn common(page_size_max: usize) -> Value {
         "event_id_in_path": in_path("The id of an event."),
         "conversation_id_in_path": in_path("The id of a conversation."),
     });
-    common["actor_source"] =
+    parts["actor_source"] =
         header("x-greenroom-source", "For admins: the source whose actor it is. Default: `api`.");
-    common["actor_token"] = header(
+    parts["actor_token"] = header(
         "x-greenroom-token",
         "For admins: the token whose actor it is, if that token has actors of its own.",
     );
-    common
+    parts["file_token_in_path"] = in_path("The last part of the address.");
+    parts
 }
 
 fn query(name: &str, about: &str, schema: Value) -> Value {

@@ -177,6 +177,11 @@ impl AcceptEvent {
         Ok(found.is_some_and(|found| found.begun_by.as_ref() != Some(&limited.sender)))
     }
 
+    /// The session of the event; an event without a conversation has none.
+    pub(super) fn session(&self) -> &str {
+        self.item.as_ref().map_or("", |item| &item.session)
+    }
+
     pub(super) fn append_to_conversation(
         &self,
         tx: &mut dyn Tx,
@@ -206,8 +211,8 @@ impl AcceptEvent {
         let sender = self.limited_to.as_ref().map(|limited| limited.sender.as_str());
         let seq = tx.insert(
             "INSERT INTO events (workspace_id, source, event_id, body_hash, event_type,
-                 conversation_id, conversation_seq, run_id, body, created_at)
-             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10) RETURNING seq",
+                 conversation_id, conversation_seq, run_id, body, created_at, session)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11) RETURNING seq",
             params![
                 &self.workspace_id,
                 stored_source(&self.source, sender).as_ref(),
@@ -219,6 +224,7 @@ impl AcceptEvent {
                 run_id,
                 &self.body,
                 self.now_ms,
+                self.session(),
             ],
         )?;
         self.keep_artifacts(tx, run_id)?;
@@ -235,6 +241,7 @@ impl AcceptEvent {
         let owner = Owner {
             limited_to: self.limited_to.as_ref().map(|limited| limited.sender.as_str()),
             conversation_id: self.conversation_id.as_deref(),
+            session: self.session(),
             run_id,
             agent: self.run.as_ref().map(|run| run.agent.as_str()),
         };
@@ -282,6 +289,7 @@ impl AcceptEvent {
             error: None,
             usage: None,
             isolation: None,
+            session: self.session().to_owned(),
         }
     }
 }
@@ -291,9 +299,9 @@ pub(super) fn insert_run(tx: &mut dyn Tx, run: &RunRow) -> Result<(), StoreError
         "INSERT INTO runs (workspace_id, run_id, event_seq, event_id, agent, runner_id,
              conversation_id, conversation_seq, transcript_seq, queue, status, attempt, epoch,
              grant_hash, on_interrupt, deadline_ms, surface, last_seq, reserved_seq, effects,
-             cancel_requested, steers, created_at, started_at)
+             cancel_requested, steers, created_at, started_at, session)
          VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, 0, ?18,
-             0, 0, ?19, ?20, ?21)",
+             0, 0, ?19, ?20, ?21, ?22)",
         params![
             &run.workspace_id,
             &run.run_id,
@@ -316,6 +324,7 @@ pub(super) fn insert_run(tx: &mut dyn Tx, run: &RunRow) -> Result<(), StoreError
             i64::from(run.steers),
             run.created_at,
             run.started_at,
+            &run.session,
         ],
     )?;
     Ok(())

@@ -81,8 +81,8 @@ pub(super) fn insert_artifact(
     let (name, conversation) = (artifact.name.as_deref().map(prose), &artifact.conversation_id);
     tx.execute(
         "INSERT INTO artifacts (workspace_id, artifact_id, sha256, size, name, mime_type,
-             conversation_id, run_id, agent, metadata, created_at, expires_at)
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)
+             conversation_id, run_id, agent, metadata, created_at, expires_at, session)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13)
          ON CONFLICT (workspace_id, artifact_id) DO NOTHING",
         params![
             workspace,
@@ -97,6 +97,7 @@ pub(super) fn insert_artifact(
             &artifact.metadata,
             now_ms,
             artifact.expires_at,
+            &artifact.session,
         ],
     )?;
     Ok(())
@@ -117,7 +118,7 @@ pub(super) fn adopt_artifact(
 ) -> Result<(), StoreError> {
     let uploaded_by = owner.limited_to.map(uploaded_by);
     tx.execute(
-        "UPDATE artifacts SET conversation_id = ?3, run_id = ?4, agent = ?5
+        "UPDATE artifacts SET conversation_id = ?3, run_id = ?4, agent = ?5, session = ?7
          WHERE workspace_id = ?1 AND artifact_id = ?2 AND run_id IS NULL AND agent IS NULL
            AND (conversation_id IS NULL OR conversation_id = ?3)
            AND (CAST(?6 AS TEXT) IS NULL OR metadata = ?6 OR metadata = '{}')",
@@ -127,7 +128,8 @@ pub(super) fn adopt_artifact(
             owner.conversation_id,
             owner.run_id,
             owner.agent,
-            &uploaded_by
+            &uploaded_by,
+            owner.session,
         ],
     )?;
     Ok(())
@@ -138,6 +140,7 @@ pub(super) struct Owner<'a> {
     /// The limited token that sends the event.
     pub(super) limited_to: Option<&'a str>,
     pub(super) conversation_id: Option<&'a str>,
+    pub(super) session: &'a str,
     pub(super) run_id: Option<&'a str>,
     pub(super) agent: Option<&'a str>,
 }

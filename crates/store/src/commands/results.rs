@@ -317,7 +317,7 @@ pub(super) fn insert_diagnostic(
 /// The source of the host's own events.
 pub(super) const HOST: &str = "host";
 
-/// Appends an event of the host itself to the log; a repeated one changes nothing.
+/// Appends an event of the host itself to the log, in the session of its run; a repeated one changes nothing.
 pub(super) fn insert_host_event(
     tx: &mut dyn Tx,
     workspace: &str,
@@ -327,8 +327,9 @@ pub(super) fn insert_host_event(
 ) -> Result<(), StoreError> {
     tx.execute(
         "INSERT INTO events (workspace_id, source, event_id, body_hash, event_type,
-             conversation_id, run_id, body, created_at)
-         VALUES (?1, ?9, ?2, ?3, ?4, ?5, ?6, ?7, ?8)
+             conversation_id, run_id, body, created_at, session)
+         VALUES (?1, ?9, ?2, ?3, ?4, ?5, ?6, ?7, ?8, COALESCE(
+             (SELECT session FROM runs WHERE workspace_id = ?1 AND run_id = ?6), ''))
          ON CONFLICT (workspace_id, source, event_id) DO NOTHING",
         params![
             workspace,

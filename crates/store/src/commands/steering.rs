@@ -16,7 +16,7 @@ use greenroom_protocol::{ErrorCode, RunStatus};
 use serde_json::json;
 
 impl AcceptEvent {
-    /// The active run that takes this message: of the same agent, runner, thread and surface, with no queued run
+    /// The active run that takes this message: of the same agent, runner, session and surface, with no queued run
     /// that the message would overtake.
     pub(super) fn steerable(&self, tx: &mut dyn Tx) -> Result<Option<RunRow>, StoreError> {
         let (Some(run), Some(conversation)) = (&self.run, &self.conversation_id) else {
@@ -47,17 +47,9 @@ impl AcceptEvent {
                 && active.agent == run.agent
                 && active.runner_id == run.runner_id
                 && active.surface == run.surface
+                && active.session == self.session()
         });
-        let Some(active) = active else { return Ok(None) };
-        let thread = tx.query_opt(
-            "SELECT thread_id FROM transcript
-             WHERE workspace_id = ?1 AND conversation_id = ?2 AND event_seq = ?3
-             ORDER BY seq LIMIT 1",
-            params![&self.workspace_id, conversation, active.conversation_seq],
-        )?;
-        let thread = thread.map(|mut row| row.opt_text()).transpose()?.flatten();
-        let is_same = thread == self.item.as_ref().and_then(|item| item.thread_id.clone());
-        Ok(is_same.then_some(active))
+        Ok(active)
     }
 
     /// Stores the message for that run.

@@ -11,6 +11,7 @@ use super::fence::{RunFence, fence, fence_params};
 use super::results::insert_host_event;
 use super::transcript::{ItemPosition, insert_item, set_items};
 use crate::audit::OpenCall;
+use crate::session::thread_of;
 use crate::sql::Tx;
 use crate::types::{HostEvent, NewArtifact, NewItem};
 use crate::{StoreError, params};
@@ -121,7 +122,7 @@ pub struct EndToolCall {
     pub args: String,
     /// The canonical output, as JSON text.
     pub output: String,
-    /// The call as the conversation shows it.
+    /// The call as the conversation shows it, in the session of its run.
     pub item: NewItem,
     pub log: HostEvent,
     /// Artifacts that the output refers to.
@@ -155,14 +156,15 @@ impl Command for EndToolCall {
         }
         let run = tx.query_opt(
             // After the messages that the run has pulled.
-            "SELECT conversation_id, COALESCE(steered_seq, conversation_seq),
+            "SELECT conversation_id, session, COALESCE(steered_seq, conversation_seq),
                  COALESCE((SELECT transcript_seq FROM conversations
                      WHERE workspace_id = ?1 AND conversation_id = runs.conversation_id), 0)
              FROM runs WHERE workspace_id = ?1 AND run_id = ?2",
             params![workspace_id, run_id],
         )?;
         let Some(mut run) = run else { return Ok(Ended::Stale) };
-        let (conversation, event_seq, items) = (run.opt_text()?, run.opt_int()?, run.int()?);
+        let (conversation, session) = (run.opt_text()?, run.text()?);
+        let (event_seq, items) = (run.opt_int()?, run.int()?);
         for artifact in &self.artifacts {
             insert_artifact(tx, workspace_id, artifact, self.now_ms)?;
         }
@@ -170,7 +172,9 @@ impl Command for EndToolCall {
             let workspace = workspace_id.as_str();
             let position = ItemPosition { workspace, conversation, event_seq, event_type: None };
             set_items(tx, workspace_id, conversation, items + 1)?;
-            insert_item(tx, position, items + 1, &self.item, self.now_ms)?;
+            let thread_id = thread_of(&session).map(str::to_owned);
+            let item = NewItem { thread_id, session, ..self.item.clone() };
+            insert_item(tx, position, items + 1, &item, self.now_ms)?;
         }
         let about = (conversation.as_deref(), Some(run_id.as_str()));
         insert_host_event(tx, workspace_id, &self.log, about, self.now_ms)?;

@@ -71,8 +71,8 @@ pub(super) fn insert_item(
 ) -> Result<(), StoreError> {
     tx.execute(
         "INSERT INTO transcript (workspace_id, conversation_id, event_seq, seq, item_id, thread_id,
-             role, event_type, actor_id, event_id, run_id, text, body, created_at)
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14)",
+             role, event_type, actor_id, event_id, run_id, text, body, created_at, session)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15)",
         params![
             position.workspace,
             position.conversation,
@@ -88,6 +88,7 @@ pub(super) fn insert_item(
             &item.text.as_deref().map(prose),
             &item.body,
             now_ms,
+            &item.session,
         ],
     )?;
     Ok(())

@@ -244,6 +244,7 @@ fn history_and_search_find_everything_by_an_index() {
         event.item = Some(crate::types::NewItem {
             item_id: name.to_owned(),
             thread_id: Some("t".to_owned()),
+            session: crate::session_key(None, Some("t")),
             role: "user",
             event_id: None,
             run_id: None,
@@ -257,7 +258,8 @@ fn history_and_search_find_everything_by_an_index() {
     step.execute(&mut tx).unwrap();
     for direction in [reads::Direction::Backward, reads::Direction::Forward] {
         let whole = Span::whole(direction, 9);
-        let thread = Span { thread: Some("t".to_owned()), ..whole.clone() };
+        let session = Some(crate::session_key(None, Some("t")));
+        let thread = Span { session, ..whole.clone() };
         for span in [whole, thread] {
             assert_eq!(history(&mut tx, "w", "c", &span).unwrap().len(), 3);
         }

@@ -8,7 +8,7 @@ macro_rules! select {
     ($($tail:literal),+) => {
         concat!(
             "SELECT workspace_id, artifact_id, sha256, size, name, mime_type, conversation_id,
-                 run_id, agent, metadata, created_at, expires_at
+                 run_id, agent, metadata, created_at, expires_at, session
              FROM artifacts ",
             $($tail),+
         )
@@ -162,6 +162,7 @@ fn read(mut row: Row) -> Result<ArtifactRow, StoreError> {
         metadata: row.text()?,
         created_at: row.int()?,
         expires_at: row.opt_int()?,
+        session: row.text()?,
     })
 }
 

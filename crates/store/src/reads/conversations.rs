@@ -243,8 +243,8 @@ pub struct Span {
     pub before: Position,
     pub direction: Direction,
     pub limit: i64,
-    /// Items of one thread only.
-    pub thread: Option<String>,
+    /// Items of one session only.
+    pub session: Option<String>,
     /// Items of earlier events only: what a run may see ends before its own.
     pub event_seq_before: Option<i64>,
     /// Items of these roles only; empty: of all. For `history_within`.
@@ -255,7 +255,7 @@ impl Span {
     /// A page of the whole conversation.
     pub fn whole(direction: Direction, limit: i64) -> Span {
         let (after, before) = (Position::START, Position::END);
-        Span { after, before, direction, limit, thread: None, event_seq_before: None, roles: &[] }
+        Span { after, before, direction, limit, session: None, event_seq_before: None, roles: &[] }
     }
 }
 
@@ -278,12 +278,16 @@ pub fn history(
         span.limit,
     ]
     .to_vec();
-    params.extend(span.thread.iter().map(crate::sql::Value::from));
-    let sql = match (span.direction, &span.thread) {
+    // The index of sessions leaves out the empty one, which most items have.
+    let session = span.session.as_deref();
+    params.extend(session.filter(|key| !key.is_empty()).map(crate::sql::Value::from));
+    let sql = match (span.direction, session) {
         (Direction::Backward, None) => page_of!("", "DESC"),
         (Direction::Forward, None) => page_of!("", "ASC"),
-        (Direction::Backward, Some(_)) => page_of!("AND thread_id = ?8", "DESC"),
-        (Direction::Forward, Some(_)) => page_of!("AND thread_id = ?8", "ASC"),
+        (Direction::Backward, Some("")) => page_of!("AND session = ''", "DESC"),
+        (Direction::Forward, Some("")) => page_of!("AND session = ''", "ASC"),
+        (Direction::Backward, Some(_)) => page_of!("AND session <> '' AND session = ?8", "DESC"),
+        (Direction::Forward, Some(_)) => page_of!("AND session <> '' AND session = ?8", "ASC"),
     };
     tx.query(sql, &params)?.into_iter().map(read_item).collect()
 }

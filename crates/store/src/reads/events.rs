@@ -11,7 +11,7 @@ macro_rules! select {
     ($tail:literal) => {
         concat!(
             "SELECT seq, source, event_id, event_type, conversation_id, conversation_seq, run_id,
-                 body, created_at
+                 body, created_at, session
              FROM events ",
             $tail
         )
@@ -165,5 +165,6 @@ fn read(mut row: Row) -> Result<EventRow, StoreError> {
         run_id: row.opt_text()?,
         body: row.opt_text()?,
         created_at: row.int()?,
+        session: row.text()?,
     })
 }

@@ -13,7 +13,7 @@ macro_rules! select {
                  conversation_seq, transcript_seq, queue, status, attempt, epoch, grant_hash,
                  on_interrupt, deadline_ms, surface, last_seq, reserved_seq, effects,
                  cancel_requested, steers, created_at, started_at, finished_at, error, usage,
-                 isolation
+                 isolation, session
              FROM runs ",
             $($tail),+
         )
@@ -233,6 +233,7 @@ fn read(mut row: Row) -> Result<RunRow, StoreError> {
         error: row.opt_text()?.and_then(|text| serde_json::from_str(&text).ok()),
         usage: row.opt_text()?.map(String::into_boxed_str),
         isolation: row.opt_text()?,
+        session: row.text()?,
     })
 }
 

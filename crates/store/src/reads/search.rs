@@ -11,6 +11,7 @@ use crate::search::index::{Count, TermQuery, locate_range, propose, propose_each
 use crate::search::query::ParsedQuery;
 use crate::search::snippet::snippet;
 use crate::search::terms::{Entry, Terms, Text, entry_columns};
+use crate::session::thread_of;
 use crate::sql::Tx;
 use crate::types::ItemRow;
 use std::collections::{HashMap, HashSet};
@@ -41,6 +42,8 @@ pub struct SearchQuery {
     /// Items of these conversations only.
     pub reach: Reach,
     pub thread: Option<String>,
+    /// Items of one session only.
+    pub session: Option<String>,
     /// Items that came with one of these events; empty means any item.
     pub event_types: Vec<String>,
     /// Items of one of these roles; empty means any.
@@ -291,7 +294,9 @@ impl Search<'_> {
         let terms = Terms { workspace: &query.workspace };
         let mut wanted = TermQuery::default();
         wanted.all.extend(query.conversation.as_deref().map(|id| terms.conversation(id)));
+        let in_session = query.session.as_deref().and_then(thread_of);
         wanted.all.extend(query.thread.as_deref().map(|id| terms.thread(id)));
+        wanted.all.extend(in_session.map(|id| terms.thread(id)));
         wanted.all.extend(query.actor_id.as_deref().map(|id| terms.actor(id)));
         wanted.any_of(query.event_types.iter().map(|name| terms.event_type(name)).collect());
         wanted.any_of(query.roles.iter().map(|role| terms.role(role)).collect());
@@ -331,6 +336,7 @@ impl Search<'_> {
         entry.workspace_id == query.workspace
             && is(&query.conversation, Some(&entry.conversation_id))
             && is(&query.thread, entry.thread_id.as_deref())
+            && is(&query.session, Some(&entry.session))
             && is(&query.actor_id, entry.actor_id.as_deref())
             && one_of(&query.event_types, entry.event_type.as_deref())
             && one_of(&query.roles, Some(&entry.role))

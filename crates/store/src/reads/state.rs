@@ -74,6 +74,25 @@ pub fn list(
     Ok((rows, has_more))
 }
 
+/// Names of one owner's values behind a name.
+pub fn names_after(
+    tx: &mut dyn Tx,
+    workspace: &str,
+    owner: &str,
+    after: &str,
+    limit: i64,
+    now_ms: i64,
+) -> Result<Vec<String>, StoreError> {
+    let rows = tx.query(
+        "SELECT name FROM state
+         WHERE workspace_id = ?1 AND owner = ?2 AND name > ?3
+           AND (expires_at IS NULL OR expires_at > ?4)
+         ORDER BY name LIMIT ?5",
+        params![workspace, owner, after, now_ms, limit],
+    )?;
+    rows.into_iter().map(|mut row| row.text()).collect()
+}
+
 /// A key of any owner, without its value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StateKey {

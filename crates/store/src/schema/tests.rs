@@ -131,6 +131,70 @@ fn older_records_and_invitations_keep_their_owner() {
     }
 }
 
+/// Facts of version 4 in a conversation with a thread `t` of a bot `b`, and in one without either.
+const FACTS_OF_VERSION_4: &str = r#"
+    INSERT INTO events (workspace_id, source, event_id, body_hash, event_type, conversation_id, conversation_seq,
+        run_id, body, created_at)
+    SELECT 'w', column1, column2, {empty}, 'message.received', column3, column4, column5, column6, 1
+    FROM (VALUES
+        ('api', 'e1', 'c', 1, 'r1', '{"trigger":"api","event":{"bot_id":"b","thread_id":"t","data":{"x":"\u0000"}}}'),
+        ('api', 'e2', 'c', 2, 'r2', '{"trigger":"api","event":{"data":{"thread_id":"no"}}}'),
+        ('api', 'e3', 'd', 1, 'r3', '{"trigger":"api","event":{}}'),
+        ('host', 'r1.1', 'c', NULL, 'r1', '{"run_id":"r1"}')) AS old;
+    INSERT INTO runs (workspace_id, run_id, event_seq, event_id, agent, runner_id, conversation_id, queue, status,
+        attempt, epoch, on_interrupt, deadline_ms, last_seq, reserved_seq, effects, cancel_requested, steers, created_at)
+    SELECT 'w', run_id, seq, event_id, 'a', 'r', conversation_id, 'serial', 'completed', 1, 1, 'fail', 1, 1, 1, 0, 0, 0, 1
+    FROM events WHERE source = 'api';
+    INSERT INTO transcript (workspace_id, conversation_id, event_seq, seq, item_id, thread_id, role, event_id, body,
+        created_at)
+    SELECT 'w', column1, column2, column3, column4, column5, 'user', column6, '{}', 1
+    FROM (VALUES ('c', 1, 1, 'i1', 't', 'e1'), ('c', 2, 2, 'i2', NULL, 'e2'), ('d', 1, 1, 'i3', NULL, 'e3'),
+        ('c', 3, 3, 'i4', 'gone', 'removed')) AS old;
+    INSERT INTO artifacts (workspace_id, artifact_id, sha256, size, mime_type, conversation_id, run_id, metadata,
+        created_at)
+    SELECT 'w', column1, 'h', 1, 'm', 'c', column2, '{}', 1
+    FROM (VALUES ('a1', 'r1'), ('a2', 'r2'), ('a3', NULL)) AS old;
+    INSERT INTO state (workspace_id, owner, name, size, version, updated_at, value)
+    SELECT 'w', column1, 'k', 2, 1, 1, '1'
+    FROM (VALUES ('["conversation","a","r","c"]'), ('["conversation","a","r","d"]'), ('["actor","a","r","c"]')) AS old;
+    INSERT INTO usage (workspace_id, kind, owner, bytes, entries)
+    SELECT workspace_id, 'state', owner, 2, 1 FROM state"#;
+
+#[test]
+fn older_facts_get_their_session_and_every_session_a_copy_of_the_state() {
+    let (folder, database) = (tempfile::tempdir().unwrap(), Database::fresh());
+    let sqlite = SqliteDriver::writer(&folder.path().join("old.db"), Sync::Normal).unwrap();
+    let postgres = PostgresDriver::writer(&database.url).unwrap();
+    let drivers: [(Box<dyn Driver>, &str); 2] =
+        [(Box::new(sqlite), "x''"), (Box::new(postgres), "''::bytea")];
+    for (mut driver, empty) in drivers {
+        create_at(&mut *driver, 4).unwrap();
+        driver.run_script(&FACTS_OF_VERSION_4.replace("{empty}", empty)).unwrap();
+        prepare(&mut *driver).unwrap();
+        let mut texts = |sql: &'static str| -> Vec<String> {
+            let rows = driver.query(sql, &[]).unwrap().into_iter();
+            rows.map(|mut row| row.text().unwrap().replace('\u{1f}', "|")).collect()
+        };
+        let events = texts("SELECT event_id || ' ' || session FROM events ORDER BY event_id");
+        assert_eq!(events, ["e1 b|t", "e2 ", "e3 ", "r1.1 b|t"]);
+        let runs = texts("SELECT run_id || ' ' || session FROM runs ORDER BY run_id");
+        assert_eq!(runs, ["r1 b|t", "r2 ", "r3 "]);
+        let items = texts("SELECT item_id || ' ' || session FROM transcript ORDER BY item_id");
+        assert_eq!(items, ["i1 b|t", "i2 ", "i3 ", "i4 |gone"]);
+        let files =
+            texts("SELECT artifact_id || ' ' || session FROM artifacts ORDER BY artifact_id");
+        assert_eq!(files, ["a1 b|t", "a2 ", "a3 "]);
+        let owners = [
+            r#"["actor","a","r","c"]"#,
+            r#"["conversation","a","r","c"]"#,
+            r#"["conversation","a","r","c"]b|t"#,
+            r#"["conversation","a","r","d"]"#,
+        ];
+        assert_eq!(texts("SELECT owner FROM state WHERE value = '1' ORDER BY owner"), owners);
+        assert_eq!(texts("SELECT owner FROM usage WHERE bytes = 2 ORDER BY owner"), owners);
+    }
+}
+
 /// A migration that has landed never changes: data folders have run it.
 #[test]
 fn migrations_are_frozen() {
@@ -142,6 +206,7 @@ fn migrations_are_frozen() {
         "ec0d95f947644371",
         "c05ca32bb4f5743e",
         "d9682685daa31283",
+        "6a7a729f49f0d6e0",
     ];
     let hashes: Vec<String> = MIGRATIONS.iter().copied().map(hash).collect();
     assert_eq!(hashes, frozen, "a new migration adds its hash; one that has landed keeps its own");

@@ -28,6 +28,7 @@ pub(crate) struct Entry {
     pub(crate) conversation_id: String,
     pub(crate) event_seq: i64,
     pub(crate) thread_id: Option<String>,
+    pub(crate) session: String,
     pub(crate) role: String,
     pub(crate) event_type: Option<String>,
     pub(crate) actor_id: Option<String>,
@@ -46,8 +47,8 @@ pub(crate) enum Text {
 /// The columns for `Entry::read`; a long text is not read.
 macro_rules! entry_columns {
     () => {
-        "t.id, t.workspace_id, t.conversation_id, t.event_seq, t.thread_id, t.role, t.event_type,
-         t.actor_id, t.created_at, octet_length(t.text),
+        "t.id, t.workspace_id, t.conversation_id, t.event_seq, t.thread_id, t.session, t.role,
+         t.event_type, t.actor_id, t.created_at, octet_length(t.text),
          CASE WHEN octet_length(t.text) <= 32768 THEN t.text END"
     };
 }
@@ -61,6 +62,7 @@ impl Entry {
             conversation_id: row.text()?,
             event_seq: row.int()?,
             thread_id: row.opt_text()?,
+            session: row.text()?,
             role: row.text()?,
             event_type: row.opt_text()?,
             actor_id: row.opt_text()?,

@@ -37,6 +37,7 @@ pub(crate) async fn a_new_event_starts_its_run_at_once(ground: Ground) {
         error: None,
         usage: None,
         isolation: None,
+        session: String::new(),
     };
     let accepted = store.commit(event("c", "a")).await.unwrap();
     let new = Accepted::New { run: Some(expected.clone()), displaced: Displaced::default() };

@@ -12,6 +12,7 @@ pub(crate) fn record(method: &str, code: &str, at_ms: i64) -> AuditRecord {
         agent: "assistant".to_owned(),
         runner: "plugin:greenroom/echo/default".to_owned(),
         plugin: "greenroom/echo".to_owned(),
+        runner_id: Some("plugin:greenroom/echo/default".to_owned()),
         method: method.to_owned(),
         resource: Some("a/b".to_owned()),
         scope: None,

@@ -17,6 +17,7 @@ pub(crate) async fn filters_leave_out_what_they_say(ground: Ground) {
                 let item = sent.item.as_mut().unwrap();
                 item.actor_id = Some(actor.to_owned());
                 item.thread_id = thread.map(str::to_owned);
+                item.session = greenroom_store::session_key(None, thread);
                 sent.event_type = kind.to_owned();
                 sent.now_ms = now_ms;
             }
@@ -56,6 +57,8 @@ fn cases() -> Vec<(SearchQuery, &'static [&'static str])> {
         (SearchQuery { conversation: own("c"), ..base() }, &["one", "two", "four"]),
         (SearchQuery { conversation: own("x"), ..base() }, &[]),
         (SearchQuery { thread: own("t1"), ..base() }, &["one", "three"]),
+        (SearchQuery { session: own("\u{1f}t1"), ..base() }, &["one", "three"]),
+        (SearchQuery { session: own(""), ..base() }, &["two", "four"]),
         (SearchQuery { thread: own("t1"), conversation: own("d"), ..base() }, &["three"]),
         (SearchQuery { actor_id: own("u2"), ..base() }, &["two"]),
         (SearchQuery { roles: vec!["assistant".to_owned()], ..base() }, &["four"]),

@@ -5,6 +5,7 @@ use greenroom_store::Store;
 use greenroom_store::commands::ApplyResults;
 use greenroom_store::reads::Direction::{Backward, Forward};
 use greenroom_store::reads::conversations::{Position, Span, history, history_within};
+use greenroom_store::session_key;
 
 fn at(event_seq: i64, seq: i64) -> Position {
     Position { event_seq, seq }
@@ -94,16 +95,19 @@ pub(crate) async fn a_thread_is_paged_by_itself(ground: Ground) {
     for n in 1..=6 {
         let mut sent = event("c", &n.to_string());
         let thread = (n % 3 != 0).then(|| format!("t{}", n % 3));
-        sent.item.as_mut().unwrap().thread_id = thread;
+        sent.item.as_mut().unwrap().session = session_key(None, thread.as_deref());
         accept(&store, sent).await;
     }
-    let thread =
-        |name: &str, direction| Span { thread: Some(name.to_owned()), ..Span::whole(direction, 9) };
+    let thread = |name: &str, direction| {
+        let session = Some(session_key(None, Some(name).filter(|name| !name.is_empty())));
+        Span { session, ..Span::whole(direction, 9) }
+    };
     assert_eq!(texts(&store, thread("t1", Forward)).await, ["1", "4"]);
     assert_eq!(texts(&store, thread("t2", Backward)).await, ["5", "2"]);
     let rest = Span { after: at(1, 1), ..thread("t1", Forward) };
     assert_eq!(texts(&store, rest).await, ["4"]);
-    assert!(texts(&store, thread("", Forward)).await.is_empty());
+    assert_eq!(texts(&store, thread("", Forward)).await, ["3", "6"]);
+    assert!(texts(&store, thread("t9", Forward)).await.is_empty());
 }
 
 pub(crate) async fn items_of_some_roles_fill_a_page(ground: Ground) {

@@ -133,7 +133,7 @@ pub(crate) async fn what_does_not_fit_the_run_waits_its_turn(ground: Ground) {
     let mut elsewhere = message("3");
     elsewhere.run.as_mut().unwrap().surface = Some("hook".to_owned());
     let mut other_thread = message("4");
-    other_thread.item.as_mut().unwrap().thread_id = Some("t".to_owned());
+    other_thread.item.as_mut().unwrap().session = greenroom_store::session_key(None, Some("t"));
     let serial = event("c", "5");
     for command in [no_message, other_agent, elsewhere, other_thread, serial] {
         // Each alone beside the run: what is queued keeps messages behind it.
@@ -216,6 +216,7 @@ pub(crate) async fn a_new_attempt_pulls_everything_anew(ground: Ground) {
         data: RawValue::from_string("{}".to_owned()).unwrap(),
         at_ms: 1,
         runner_sequence: None,
+        runner_timestamp: None,
         usage: None,
     });
     let restart = RestartRun {

@@ -139,6 +139,7 @@ pub(crate) fn item(item_id: &str, role: &'static str, text: &str) -> NewItem {
     NewItem {
         item_id: item_id.to_owned(),
         thread_id: None,
+        session: String::new(),
         role,
         event_id: None,
         run_id: None,
@@ -194,6 +195,7 @@ pub(crate) fn result_chunk(sequence: i64, kind: &'static str, data: &str) -> Chu
         data: serde_json::value::RawValue::from_string(data.to_owned()).unwrap(),
         at_ms: 1,
         runner_sequence: None,
+        runner_timestamp: None,
         usage: None,
     });
     builder.take().unwrap()
@@ -211,6 +213,7 @@ pub(crate) fn delta_chunk(first: i64, texts: &[&str]) -> Chunk {
             text,
             at_ms,
             runner_sequence: None,
+            runner_timestamp: None,
         });
     }
     builder.take().unwrap()

@@ -280,7 +280,7 @@ export interface components {
         };
         /**
          * ArtifactView
-         * @description An artifact: the result of `artifacts.metadata` and `artifacts.create`.
+         * @description An artifact: the result of `artifacts.metadata`, `artifacts.create` and `artifacts.commit`.
          */
         ArtifactView: {
             /** @default null */
@@ -347,6 +347,11 @@ export interface components {
             run_id?: string | null;
             /** @description The runner's name in the configuration. */
             runner: string;
+            /**
+             * @description The id of the run's runner; null if the call had no live run.
+             * @default null
+             */
+            runner_id?: string | null;
             /** @default null */
             scope?: string | null;
         };
@@ -548,6 +553,8 @@ export interface components {
             state: string[];
             steering: boolean;
             storage: string[];
+            /** @enum {unknown} */
+            threads: "apart" | "together";
             tools: {
                 names: string[];
                 operations: string[];
@@ -581,6 +588,8 @@ export interface components {
             skills: string[];
             state: string[];
             storage: string[];
+            /** @enum {unknown} */
+            threads: "apart" | "together";
             tools: string[];
         };
         /** @description A range of Unicode characters, the end not included. */
@@ -798,9 +807,13 @@ export interface components {
             event_time?: number | null;
             event_type: string;
             input?: components["schemas"]["AgentInput"];
+            /** @description The language of the event, as a BCP 47 tag. */
+            locale?: string | null;
             metadata?: JsonObject;
             /** @default api */
             source?: string;
+            /** @description The platform's own name of the event type. */
+            source_event_type?: string | null;
             subject?: components["schemas"]["SubjectContext"] | null;
             thread_id?: string | null;
             workspace_id?: string | null;

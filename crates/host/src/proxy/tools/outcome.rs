@@ -4,7 +4,7 @@
 //! reading, and is never shown to the model.
 
 use super::carry_out::{Work, item_id};
-use crate::artifacts::{ArtifactError, Kept, Owner};
+use crate::artifacts::{ArtifactError, Kept, Owner, owner_of};
 use crate::follow_up::FollowUp;
 use crate::host::Shared;
 use crate::ids::now_ms;
@@ -110,11 +110,7 @@ async fn keep_bytes(
     mut output: ToolOutput,
     kept: &mut Vec<Kept>,
 ) -> Result<ToolOutput, ArtifactError> {
-    let owner = Owner {
-        conversation_id: work.identity.conversation_id.clone(),
-        run_id: Some(work.identity.run_id.clone()),
-        agent: Some(work.identity.agent.clone()),
-    };
+    let owner = owner_of(&work.identity);
     let mut references = Vec::new();
     for Attachment { name, mime_type, bytes } in std::mem::take(&mut output.attachments) {
         let artifact = work.shared.keep_attachment(bytes, name, mime_type, owner.clone()).await?;
@@ -229,6 +225,7 @@ fn item(output: &ToolAgentOutput, position: Position<'_>) -> NewItem {
     NewItem {
         item_id: item_id(),
         thread_id: position.thread_id,
+        session: String::new(),
         role: "tool",
         event_id: Some(position.event_id.to_owned()),
         run_id: Some(position.run_id.to_owned()),

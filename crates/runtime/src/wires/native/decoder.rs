@@ -153,9 +153,33 @@ pub(in crate::wires) fn answered_by(line: &[u8]) -> Option<i64> {
     keys.iter().rev().find(|(key, _)| *key == "id")?.1?.get().parse().ok()
 }
 
+/// The id and method of a call whose beginning this is; its parameters may break off.
+pub(in crate::wires) fn called_by(line: &[u8]) -> Option<(String, String)> {
+    let keys = head::keys(line, &["id", "method"]);
+    let value = |name: &str| keys.iter().rev().find(|(key, _)| *key == name)?.1;
+    let (id, method) = (value("id")?, value("method")?);
+    serde_json::from_str::<RequestId>(id.get()).ok()?;
+    Some((id.get().to_owned(), serde_json::from_str(method.get()).ok()?))
+}
+
 #[cfg(test)]
 mod tests {
-    use super::answered_by;
+    use super::{answered_by, called_by};
+
+    #[test]
+    fn the_id_and_method_of_a_call_are_found_in_its_beginning() {
+        let call =
+            br#"{"jsonrpc":"2.0","id":"a7","method":"artifacts.create","params":{"run_id":"r","co"#;
+        let found = called_by(call).unwrap();
+        assert_eq!(found, ("\"a7\"".to_owned(), "artifacts.create".to_owned()));
+        for line in [
+            &br#"{"method":"run.result","params":{"id":7,"text":"xxx"#[..],
+            br#"{"jsonrpc":"2.0","id":7,"result":"xxx"#,
+            br#"{"id":{},"method":"state.set","params":"x"#,
+        ] {
+            assert_eq!(called_by(line), None, "{}", String::from_utf8_lossy(line));
+        }
+    }
 
     #[test]
     fn the_id_of_an_answer_is_found_in_its_beginning() {

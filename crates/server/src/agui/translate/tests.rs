@@ -22,6 +22,7 @@ fn record(sequence: i64, kind: &str, data: Value) -> ResultRecord {
         data: RawValue::from_string(data.to_string()).unwrap(),
         at_ms: 0,
         runner_sequence: None,
+        runner_timestamp: None,
         usage: None,
     }
 }

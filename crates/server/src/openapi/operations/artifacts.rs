@@ -5,7 +5,7 @@ use crate::openapi::parts::{by_ref, json_body};
 use serde_json::{Value, json};
 
 pub(super) fn all() -> Vec<Operation> {
-    vec![upload(), download(), metadata()]
+    vec![upload(), download(), metadata(), linked()]
 }
 
 fn upload() -> Operation {
@@ -53,6 +53,22 @@ fn metadata() -> Operation {
     .takes(&["artifact_id_in_path", "workspace_id"])
     .answers("200", json_body("The artifact.", by_ref("schemas", "ArtifactView")))
     .refuses(&["404"])
+}
+
+fn linked() -> Operation {
+    Operation::get(
+        "/v1/files/{id}",
+        "download_file",
+        "artifacts",
+        "The bytes behind an address that a surface was given\nWithout a token: the address is signed and expires.",
+    )
+    .open()
+    .takes(&["file_token_in_path", "range", "if_range", "if_none_match"])
+    .answers("200", bytes("All bytes."))
+    .answers("206", bytes("The requested range, as in `Content-Range`."))
+    .answers("304", json!({"description": "Not modified.",
+        "headers": {"X-Request-Id": by_ref("headers", "X-Request-Id")}}))
+    .refuses(&["400", "404", "416"])
 }
 
 fn bytes(about: &str) -> Value {

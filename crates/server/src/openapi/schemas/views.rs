@@ -48,6 +48,10 @@ fn risks() -> Value {
     json!({"type": "object", "properties": modes})
 }
 
+fn threads() -> Value {
+    json!({"enum": ["apart", "together"]})
+}
+
 fn reach() -> Value {
     json!({"enum": ["none", "conversation", "workspace"]})
 }
@@ -78,7 +82,7 @@ fn grant() -> Value {
             "agent": text(), "runner_id": text(),
             "config": {"type": ["object", "null"], "description": "Null for senders."},
             "history": pull(), "events": pull(), "artifacts": pull(),
-            "state": texts(), "storage": texts(), "actions": approvals(),
+            "threads": threads(), "state": texts(), "storage": texts(), "actions": approvals(),
             "models": offer(), "tools": offer(), "knowledge": offer(),
             "methods": texts(), "skills": texts(), "risks": risks(), "steering": flag(),
         }),
@@ -91,7 +95,8 @@ fn grant() -> Value {
 fn policy() -> Value {
     let mut policy = object(json!({
         "models": texts(), "tools": texts(), "knowledge": texts(), "history": reach(),
-        "event_log": reach(), "artifacts": reach(), "state": texts(), "storage": texts(),
+        "event_log": reach(), "artifacts": reach(), "threads": threads(), "state": texts(),
+        "storage": texts(),
         "actions": approvals(), "files": texts(), "skills": texts(), "modules": texts(),
         "risks": risks(),
     }));

@@ -45,6 +45,7 @@ fn called(method: &str) -> Option<AuditRecord> {
         agent: "a".to_owned(),
         runner: "r".to_owned(),
         plugin: "p".to_owned(),
+        runner_id: None,
         method: method.to_owned(),
         resource: None,
         scope: None,

@@ -14,6 +14,11 @@ from greenroom_sdk.errors import HostError
 from greenroom_sdk.wire.calls import Call, Overflowed
 from greenroom_sdk.wire.deadline import Watch
 
+ONE_CALL_BYTES_MAX = 2 << 20
+"""Bytes of an artifact that is created with one call."""
+PART_BYTES_MAX = 1 << 20
+"""Largest part of an upload, even if the host would take more."""
+
 
 @dataclass(frozen=True)
 class ArtifactBytes:
@@ -58,7 +63,13 @@ class ArtifactsApi:
         metadata: Mapping[str, Any] | None = None,
         expires_in_s: int | None = None,
     ) -> protocol.ArtifactView:
-        """Stores bytes as an artifact of the run's conversation."""
+        """Stores bytes as an artifact of the run's conversation; many bytes are uploaded in parts."""
+        if len(content) > ONE_CALL_BYTES_MAX:
+            upload = await self.upload(
+                name=name, mime_type=mime_type, metadata=metadata, expires_in_s=expires_in_s
+            )
+            await upload.append(content)
+            return await upload.commit()
         return await self._host.request(
             "artifacts.create",
             protocol.ArtifactCreateParams,
@@ -69,6 +80,50 @@ class ArtifactsApi:
             metadata=metadata,
             expires_in_s=expires_in_s,
         )
+
+
+    async def upload(
+        self,
+        *,
+        name: str | None = None,
+        mime_type: str | None = None,
+        metadata: Mapping[str, Any] | None = None,
+        expires_in_s: int | None = None,
+    ) -> Upload:
+        """Begins an artifact that is written in parts; nothing is stored before its `commit`."""
+        params, answer = protocol.ArtifactBeginParams, protocol.ArtifactUpload
+        fields = {"name": name, "mime_type": mime_type, "metadata": metadata, "expires_in_s": expires_in_s}
+        return Upload(self._host, await self._host.request("artifacts.begin", params, answer, **fields))
+
+
+class Upload:
+    """An open upload; without a commit it stores nothing."""
+
+    def __init__(self, host: HostCalls, begun: protocol.ArtifactUpload) -> None:
+        self._host, self._upload_id = host, begun.upload_id
+        self._part_bytes_max = max(1, min(begun.part_bytes_max, PART_BYTES_MAX))
+        self.size_bytes = 0
+        """Bytes so far."""
+
+    async def append(self, content: bytes) -> None:
+        """Adds bytes; any number of them."""
+        for start in range(0, len(content), self._part_bytes_max):
+            part = content[start : start + self._part_bytes_max]
+            appended = await self._host.request(
+                "artifacts.append",
+                protocol.ArtifactAppendParams,
+                protocol.ArtifactAppended,
+                upload_id=self._upload_id,
+                offset=self.size_bytes,
+                data_base64=base64.b64encode(part).decode("ascii"),
+            )
+            self.size_bytes = appended.size_bytes
+
+    async def commit(self) -> protocol.ArtifactView:
+        """Stores the artifact."""
+        params, answer = protocol.ArtifactCommitParams, protocol.ArtifactView
+        fields = {"upload_id": self._upload_id, "size_bytes": self.size_bytes}
+        return await self._host.request("artifacts.commit", params, answer, **fields)
 
 
 class ArtifactStream(AsyncIterator[bytes]):

@@ -236,11 +236,22 @@ class AgentResources(Open):
     tools: list[ToolResource] = Field(default_factory=list)
 
 
-class AgentRunState(Open):
+class StateLeftOut(Wire):
+    """Keys of one scope that a snapshot leaves out."""
+
+    has_more: StrictBool = False
+    """There are more than these."""
+    keys: list[StrictStr] = Field(default_factory=list)
+
+
+class AgentRunState(Omits, Open):
+    _omitted: ClassVar[frozenset[str]] = frozenset(["left_out"])
     actor: dict[str, Any] = Field(default_factory=dict)
     binding: dict[str, Any] = Field(default_factory=dict)
     """Our addition: the fifth scope (DESIGN §4)."""
     conversation: dict[str, Any] = Field(default_factory=dict)
+    left_out: dict[str, StateLeftOut] = Field(default_factory=dict)
+    """Our addition: the keys that had no room here, by scope; `state.get` and `state.list` return them."""
     runner: dict[str, Any] = Field(default_factory=dict)
     subject: dict[str, Any] = Field(default_factory=dict)
 
@@ -548,6 +559,49 @@ class ApprovalView(Omits, Wire):
     target: dict[str, Any] = Field(default_factory=dict)
 
 
+class ArtifactAppendParams(Checked, NullIsAbsent, Wire):
+    """The parameters of `artifacts.append`."""
+
+    _nulls: ClassVar[frozenset[str]] = frozenset(["offset"])
+    data_base64: StrictStr
+    upload_id: StrictStr
+    offset: Whole = Field(default=0, ge=0)
+    """Where the part begins: the size of all parts before it."""
+
+
+class ArtifactAppended(Wire):
+    """The result of `artifacts.append`."""
+
+    size_bytes: Whole = Field(ge=0)
+    """Bytes so far."""
+
+
+class ArtifactBeginParams(Checked, Omits, Wire):
+    """The parameters of `artifacts.begin`: an artifact that is uploaded in parts."""
+
+    _omitted: ClassVar[frozenset[str]] = frozenset(["expires_in_s", "metadata", "mime_type", "name", "size_bytes"])
+    expires_in_s: Whole | None = Field(default=None, ge=1)
+    """At least 1; default: it does not expire."""
+    metadata: dict[str, Any] | None = None
+    mime_type: StrictStr | None = None
+    """Checked against the content; default: detected."""
+    name: StrictStr | None = None
+    """A file name: no path, no control characters, at most 255 bytes."""
+    size_bytes: Whole | None = Field(default=None, ge=0)
+    """The size of the whole, if it is known: one that is too large is refused at once."""
+
+
+class ArtifactCommitParams(Checked, Omits, Wire):
+    """The parameters of `artifacts.commit`; the result is an [`ArtifactView`]."""
+
+    _omitted: ClassVar[frozenset[str]] = frozenset(["sha256", "size_bytes"])
+    upload_id: StrictStr
+    sha256: StrictStr | None = None
+    """The hash of the whole; bytes with another one are not stored."""
+    size_bytes: Whole | None = Field(default=None, ge=0)
+    """The same for the size."""
+
+
 class ArtifactCreateParams(Checked, Omits, Wire):
     """The parameters of `artifacts.create`; the result is an [`ArtifactView`]."""
 
@@ -607,8 +661,16 @@ class ArtifactStreamItem(Wire):
     offset: Whole = Field(ge=0)
 
 
+class ArtifactUpload(Wire):
+    """The result of `artifacts.begin`."""
+
+    part_bytes_max: Whole = Field(ge=0)
+    """Largest part of one `artifacts.append`."""
+    upload_id: StrictStr
+
+
 class ArtifactView(Wire):
-    """An artifact: the result of `artifacts.metadata` and `artifacts.create`."""
+    """An artifact: the result of `artifacts.metadata`, `artifacts.create` and `artifacts.commit`."""
 
     artifact_id: StrictStr
     created_at: StrictStr
@@ -651,6 +713,8 @@ class AuditView(Omits, Wire):
     """Such as a model, a tool, an artifact or a key."""
     run_id: StrictStr | None = None
     """The run, or the run id that a call without a live run claimed; null if it had none."""
+    runner_id: StrictStr | None = None
+    """The id of the run's runner; null if the call had no live run."""
     scope: StrictStr | None = None
 
 
@@ -1114,7 +1178,7 @@ class MessageDelta(Wire):
     chunk: MessageChunk
 
 
-Method = Literal["models.invoke", "models.stream", "models.rerank", "models.embed", "models.count_tokens", "tools.get_detail", "tools.search", "tools.call", "knowledge.list", "knowledge.retrieve", "history.page", "history.search", "events.get", "events.page", "artifacts.metadata", "artifacts.read_range", "artifacts.open_stream", "artifacts.create", "state.get", "state.set", "state.delete", "state.list", "storage.get", "storage.set", "storage.delete", "storage.list", "platform.request_action", "steering.pull"]
+Method = Literal["models.invoke", "models.stream", "models.rerank", "models.embed", "models.count_tokens", "tools.get_detail", "tools.search", "tools.call", "knowledge.list", "knowledge.retrieve", "history.page", "history.search", "events.get", "events.page", "artifacts.metadata", "artifacts.read_range", "artifacts.open_stream", "artifacts.create", "artifacts.begin", "artifacts.append", "artifacts.commit", "state.get", "state.set", "state.delete", "state.list", "storage.get", "storage.set", "storage.delete", "storage.list", "platform.request_action", "steering.pull"]
 
 
 class ModelCalls(Omits, Wire):
@@ -1227,7 +1291,7 @@ ModelStreamItem = Annotated[Union[ModelTextDelta, ModelReasoningDelta, ModelTool
 
 
 class NewEvent(Checked, Omits, Closed):
-    _omitted: ClassVar[frozenset[str]] = frozenset(["actor", "agent", "bot_id", "conversation_id", "data", "delivery", "event_id", "event_time", "metadata", "subject", "thread_id", "workspace_id"])
+    _omitted: ClassVar[frozenset[str]] = frozenset(["actor", "agent", "bot_id", "conversation_id", "data", "delivery", "event_id", "event_time", "locale", "metadata", "source_event_type", "subject", "thread_id", "workspace_id"])
     event_type: StrictStr
     actor: ActorContext | None = None
     agent: StrictStr | None = None
@@ -1240,8 +1304,12 @@ class NewEvent(Checked, Omits, Closed):
     event_time: Whole | None = None
     """Unix seconds."""
     input: AgentInput = Field(default_factory=lambda: AgentInput())
+    locale: StrictStr | None = None
+    """The language of the event, as a BCP 47 tag."""
     metadata: dict[str, Any] = Field(default_factory=dict)
     source: StrictStr = "api"
+    source_event_type: StrictStr | None = None
+    """The platform's own name of the event type."""
     subject: SubjectContext | None = None
     thread_id: StrictStr | None = None
     workspace_id: StrictStr | None = None

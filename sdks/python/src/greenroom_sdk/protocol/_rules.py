@@ -199,7 +199,12 @@ def _retrieve(params: Any) -> None:
     cap(params, "top_k", TOP_K_MAX)
 
 
-def _artifact_create(params: Any) -> None:
+def _artifact_append(params: Any) -> None:
+    check_name("upload_id", params.upload_id)
+    check_base64("data_base64", params.data_base64)
+
+
+def _artifact_begin(params: Any) -> None:
     if params.name is not None:
         check_name("name", params.name, 255)
         is_path = params.name in (".", "..") or "/" in params.name or "\\" in params.name
@@ -209,6 +214,10 @@ def _artifact_create(params: Any) -> None:
         is_plain = params.mime_type.isascii() and params.mime_type.isprintable() and len(params.mime_type) <= 255
         need(is_plain and _MIME_TYPE.fullmatch(essence) is not None, "`mime_type` is not a MIME type")
     need((params.expires_in_s or 1) <= LIFETIME_S_MAX, "`expires_in_s` is more than a hundred years")
+
+
+def _artifact_create(params: Any) -> None:
+    _artifact_begin(params)
     check_base64("content_base64", params.content_base64)
 
 
@@ -227,8 +236,8 @@ def _media(element: Any) -> None:
 
 
 def _new_event(event: Any) -> None:
-    names = ("event_type", "source", "event_id", "bot_id", "workspace_id", "conversation_id", "thread_id", "agent")
-    for field in names:
+    names = ("event_type", "source", "event_id", "source_event_type", "locale", "bot_id")
+    for field in (*names, "workspace_id", "conversation_id", "thread_id", "agent"):
         check_name(field, getattr(event, field))
     if event.event_time is not None:
         need(UNIX_S_MIN <= event.event_time <= UNIX_S_MAX, "`event_time` is beyond the calendar")
@@ -267,6 +276,9 @@ def _count_tokens(params: Any) -> None:
 RULES: dict[str, Callable[[Any], None]] = {
     "ActionRequested": lambda request: need(request.action != "", "`action` is empty"),
     "AgentRunnerManifest": _manifest,
+    "ArtifactAppendParams": _artifact_append,
+    "ArtifactBeginParams": _artifact_begin,
+    "ArtifactCommitParams": _name("upload_id"),
     "ArtifactCreateParams": _artifact_create,
     "ArtifactCreated": _artifact_created,
     "ArtifactIdParams": _name("artifact_id"),

@@ -7,6 +7,7 @@ ends the process, except `shutdown` and the end of the connection.
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
@@ -194,5 +195,9 @@ def _read(kind: type[M], params: Mapping[str, Any]) -> M:
 
 
 def _remaining_ms(context: protocol.AgentRunContext) -> float | None:
+    """The time left: as told, else until the deadline by this machine's clock."""
     left = context.runtime.metadata.get("remaining_ms")
-    return left if isinstance(left, (int, float)) and not isinstance(left, bool) else None
+    if isinstance(left, (int, float)) and not isinstance(left, bool):
+        return left
+    deadline = context.runtime.deadline_at
+    return None if deadline is None else (deadline - time.time()) * 1000

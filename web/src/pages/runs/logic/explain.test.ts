@@ -17,7 +17,7 @@ const FAILED = [
 const METHODS = [
   "models.invoke", "models.count_tokens", "models.stream", "models.rerank", "models.embed", "tools.get_detail", "tools.search", "tools.call",
   "knowledge.list", "knowledge.retrieve", "history.page", "history.search", "events.get", "events.page", "artifacts.metadata", "artifacts.read_range",
-  "artifacts.open_stream", "artifacts.create", "state.get", "state.set", "state.delete", "state.list", "storage.get", "storage.set", "storage.delete",
+  "artifacts.open_stream", "artifacts.create", "artifacts.begin", "artifacts.append", "artifacts.commit", "state.get", "state.set", "state.delete", "state.list", "storage.get", "storage.set", "storage.delete",
   "storage.list", "platform.request_action", "steering.pull",
 ];
 

@@ -7,6 +7,7 @@ export const grant: Grant = {
   history: { reach: "conversation", operations: ["page"] },
   events: { reach: "none", operations: [] },
   artifacts: { reach: "conversation", operations: ["metadata", "read"] },
+  threads: "apart",
   state: ["conversation"], storage: [], actions: { "message.send": "ask" },
   models: { names: ["main"], operations: ["stream"] }, tools: { names: ["project_cli"], operations: ["call", "detail"] },
   knowledge: { names: [], operations: [] }, methods: ["calendar.read"], skills: [],
