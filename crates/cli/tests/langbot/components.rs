@@ -54,7 +54,8 @@ async fn tools_of_a_plugin_are_granted_called_and_audited_like_any() {
 async fn more_calls_than_a_plugin_serves_at_once_wait_for_their_turn() {
     // Two plugins that call, since each has fewer runs at once than the plugin with the tool takes.
     let second = agent("second", "second", "calls", "grant = { tools = [\"kit.*\"] }");
-    let config = crate::stage::config(&["reader", "second", "kit", "basics"], &(agents() + &second));
+    let config =
+        crate::stage::config(&["reader", "second", "kit", "basics"], &(agents() + &second));
     let host = greenroom_testkit::host::TestHost::prepare(PROGRAM, &config);
     for (plugin, folder) in
         [("reader", "reader"), ("reader", "second"), ("kit", "kit"), ("basics", "basics")]
