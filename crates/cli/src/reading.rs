@@ -16,7 +16,6 @@ use crate::output::{self, plain};
 use crate::times;
 use crate::{calls, cut};
 use greenroom_protocol::error::run_code;
-use greenroom_protocol::interaction::{INTERACTION, InteractionRequest};
 use greenroom_protocol::payload::{ToolCallCompleted, ToolCallStarted};
 use greenroom_protocol::result::kind;
 use greenroom_protocol::{AgentRunResult, MessageContent, Payload, RunStatus};
@@ -85,7 +84,7 @@ impl Reading {
         self.is_silent &= text.is_empty() && artifacts.is_empty();
         output::print(&text)?;
         let at = result.created_at.as_deref();
-        if let Some(request) = question_of(&payload) {
+        if let Some(request) = form::question_of(&payload) {
             output::print(&self.shown.break_line())?;
             let lines = form_lines(&request, &result.run_id, self.language);
             output::note(&lines.join("\n"));
@@ -189,13 +188,6 @@ fn reason(error: &Value) -> String {
         _ => error.as_str().map_or_else(|| error.to_string(), str::to_owned),
     };
     calls::short(&text, 200)
-}
-
-/// The question of a message, if it has one.
-fn question_of(payload: &Payload) -> Option<InteractionRequest> {
-    let Payload::MessageCompleted(completed) = payload else { return None };
-    let request = completed.message.metadata.as_ref()?.get(INTERACTION)?;
-    InteractionRequest::parse(request).ok()
 }
 
 /// The artifacts of a result: parts too large for a message, or files that the run created.

@@ -20,10 +20,7 @@ use crate::ledger::RESERVE_FIRST;
 use crate::metrics::Metrics;
 use crate::settings::{Agent, Settings};
 use bound::{bind, ids, is_replay, item, warnings};
-use greenroom_protocol::interaction::INTERACTION;
-use greenroom_protocol::{
-    ActorContext, AdapterContext, EventAnswer, INTERACTION_SUBMITTED, NewEvent, TriggerSource,
-};
+use greenroom_protocol::{ActorContext, AdapterContext, EventAnswer, NewEvent, TriggerSource};
 use greenroom_store::commands::{AcceptEvent, Accepted, NewRun};
 use greenroom_store::reads::conversations::{Names, Own};
 use greenroom_store::reads::events::EventKey;
@@ -130,13 +127,7 @@ impl Host {
         if self.shared.tasks.stopping().is_cancelled() {
             return Err(Refusal::Stopping);
         }
-        if event.source == interactions::SOURCE
-            || event.event_type == INTERACTION_SUBMITTED
-            || event.input.extra.contains_key(INTERACTION)
-        {
-            let message = "answers of interactions are sent by `POST /v1/runs/ID/interactions`";
-            return Err(Refusal::Invalid(message.to_owned()));
-        }
+        interactions::refuse_forged(&event)?;
         if sender.limit.is_some() {
             for _ in 1..PLACINGS_MAX {
                 match self.place_and_accept(sender, event.clone()).await {

@@ -24,7 +24,7 @@ use sha2::{Digest, Sha256};
 /// The type of the event of a question.
 const REQUESTED: &str = "interaction.requested";
 /// The source of answers, which no sender can use.
-pub(crate) const SOURCE: &str = "interaction";
+const SOURCE: &str = "interaction";
 /// How long a question without `expires_at` can be answered, and any at most.
 const OPEN_MS: i64 = 30 * 60 * 1000;
 const OPEN_MS_MAX: i64 = 24 * 60 * 60 * 1000;
@@ -62,6 +62,18 @@ pub enum InteractionStatus {
     Pending,
     Answered,
     Expired,
+}
+
+/// Refuses an event that looks like an answer: only the host makes those.
+pub(crate) fn refuse_forged(event: &NewEvent) -> Result<(), Refusal> {
+    let is_answer = event.source == SOURCE
+        || event.event_type == INTERACTION_SUBMITTED
+        || event.input.extra.contains_key(INTERACTION);
+    if !is_answer {
+        return Ok(());
+    }
+    let message = "answers of interactions are sent by `POST /v1/runs/ID/interactions`";
+    Err(Refusal::Invalid(message.to_owned()))
 }
 
 /// The event of the question in a message, if it has one; an error says why it cannot be answered.

@@ -23,6 +23,7 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
+use tokio::sync::SemaphorePermit;
 
 /// What a runner has sent.
 pub(crate) enum Inbound<'a> {
@@ -218,7 +219,7 @@ impl Codec {
     pub(crate) fn runs_max(&self) -> usize {
         match self {
             Codec::Native => usize::MAX,
-            Codec::Langbot(_) => langbot::RUNS_MAX,
+            Codec::Langbot(session) => session.runs_max(),
         }
     }
 
@@ -231,6 +232,14 @@ impl Codec {
                 connection.limits.configured.cancel_grace
             }
             Codec::Langbot(session) => session.cancel_run(connection, stop),
+        }
+    }
+
+    /// Waits until the other side has room for a call of a tool, which takes it until this is dropped.
+    pub(crate) async fn room_for_tool_call(&self) -> Option<SemaphorePermit<'_>> {
+        match self {
+            Codec::Native => None,
+            Codec::Langbot(session) => session.room_for_tool_call().await,
         }
     }
 

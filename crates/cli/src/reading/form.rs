@@ -2,7 +2,8 @@
 
 use super::words;
 use crate::output::plain;
-use greenroom_protocol::interaction::{InteractionField, InteractionRequest};
+use greenroom_protocol::Payload;
+use greenroom_protocol::interaction::{INTERACTION, InteractionField, InteractionRequest};
 use greenroom_tools::ui::Language;
 
 /// The fields and buttons, and the command that answers.
@@ -30,4 +31,11 @@ fn field_line(field: &InteractionField, language: Language) -> String {
         if options.is_empty() { String::new() } else { format!(": {}", options.join(" | ")) };
     let required = if field.required { words::required(language) } else { "" };
     format!("  {} --set {}=…{options}{required}", plain(&field.label), plain(&field.id))
+}
+
+/// The question of a message, if it has one.
+pub(super) fn question_of(payload: &Payload) -> Option<InteractionRequest> {
+    let Payload::MessageCompleted(completed) = payload else { return None };
+    let request = completed.message.metadata.as_ref()?.get(INTERACTION)?;
+    InteractionRequest::parse(request).ok()
 }

@@ -27,6 +27,7 @@ impl Connection {
             let message = format!("the parameters have more than {bytes_max} bytes");
             return Err(PluginToolError::TooLarge { message });
         }
+        let _room = self.codec.room_for_tool_call().await;
         let (sender, answer) = oneshot::channel();
         let mut open = self.open_tool_call(sender)?;
         if let Err(error) = self.send_request(open.number, method::CALL_TOOL, &params) {

@@ -40,7 +40,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use stream::Flow;
-use tokio::sync::{Semaphore, watch};
+use tokio::sync::{Semaphore, SemaphorePermit, watch};
 
 /// The variable with the secret that a plugin registers with.
 pub(crate) const SECRET_VARIABLE: &str = "LANGBOT_PLUGIN_REGISTRATION_CAPABILITY";
@@ -53,8 +53,10 @@ const START: &str = include_str!("langbot/start.py");
 const CONFINED: &str = "import os; os.supports_dir_fd.discard(os.link)\n";
 /// What plugins may rely on beyond the actions, under LangBot's names.
 const API_FEATURES: [&str; 1] = ["llm.reasoning_level"];
-/// Runs that a plugin gets at once: it serves 128, and some of those may be ending.
-pub(crate) const RUNS_MAX: usize = 124;
+/// Requests that a plugin gets at once: it serves 128, and some of those may be ending.
+const REQUESTS_MAX: usize = 124;
+/// Those of them that are calls of its tools, if it has any; the others are runs.
+const TOOL_CALLS_MAX: usize = 48;
 
 /// The command that starts a plugin, from an interpreter alone or from the full command of the SDK.
 pub(crate) fn command(configured: &[String], sandbox: Sandbox) -> Vec<String> {
@@ -118,8 +120,10 @@ pub(crate) struct Session {
     /// The container that the plugin registered with.
     registered: watch::Sender<Option<Arc<Value>>>,
     profiles: OnceLock<BTreeMap<String, RunnerProfile>>,
-    /// Whether it has listeners.
+    /// Whether it has listeners, and whether it has tools.
     listens: OnceLock<bool>,
+    has_tools: OnceLock<bool>,
+    tool_calls: Semaphore,
     /// Room for events that wait for its listeners, and the turn of each.
     listener_room: Arc<Semaphore>,
     listener_turn: tokio::sync::Mutex<()>,
@@ -144,10 +148,25 @@ impl Session {
             registered: watch::Sender::new(None),
             profiles: OnceLock::new(),
             listens: OnceLock::new(),
+            has_tools: OnceLock::new(),
+            tool_calls: Semaphore::new(TOOL_CALLS_MAX),
             listener_room: Arc::new(Semaphore::new(listeners::WAITING_MAX)),
             listener_turn: tokio::sync::Mutex::default(),
             streams: Mutex::default(),
         })
+    }
+
+    /// How many runs the plugin gets at once.
+    pub(crate) fn runs_max(&self) -> usize {
+        match self.has_tools.get() {
+            Some(true) => REQUESTS_MAX - TOOL_CALLS_MAX,
+            _ => REQUESTS_MAX,
+        }
+    }
+
+    /// Waits until the plugin has room for a call of a tool.
+    pub(crate) async fn room_for_tool_call(&self) -> Option<SemaphorePermit<'_>> {
+        self.tool_calls.acquire().await.ok()
     }
 
     /// Passed to the process in its environment.
@@ -188,6 +207,7 @@ impl Session {
         // Set once per connection, by its handshake.
         let _ = self.profiles.set(contents.profiles.clone());
         let _ = self.listens.set(contents.listens);
+        let _ = self.has_tools.set(!contents.tools.tools.is_empty());
     }
 
     /// The profile of a runner of this plugin.
