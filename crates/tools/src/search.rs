@@ -19,7 +19,7 @@ const SATURATION: f64 = 1.2;
 /// BM25 length normalisation.
 const LENGTH: f64 = 0.6;
 /// Weight of BM25 over the whole text against BM25 by fields.
-const PLAIN: f64 = 1.5;
+const PLAIN: f64 = 0.5;
 /// Bonus for a query that contains the whole name of a tool.
 const WHOLE_NAME: f64 = 0.25;
 /// Ranks of the two lists are added as `1 / (RANK + rank)`.
@@ -31,7 +31,7 @@ const SCHEMA_DEPTH: usize = 4;
 
 /// Weights of the fields. Many catalogues say only in their parameters what a tool is for, so these count as much as a
 /// long description.
-const FIELDS: [f64; 6] = [3.0, 3.0, 2.0, 1.0, 1.0, 0.8];
+const FIELDS: [f64; 6] = [3.0, 3.0, 2.0, 1.0, 1.0, 1.0];
 /// The name without its module.
 const NAME: usize = 0;
 const MODULE: usize = 1;
