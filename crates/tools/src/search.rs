@@ -18,6 +18,8 @@ use terms::{Concept, Term, concepts, words};
 const SATURATION: f64 = 1.2;
 /// BM25 length normalisation.
 const LENGTH: f64 = 0.6;
+/// Weight of BM25 over the whole text against BM25 by fields.
+const PLAIN: f64 = 0.5;
 /// Bonus for a query that contains the whole name of a tool.
 const WHOLE_NAME: f64 = 0.25;
 /// Ranks of the two lists are added as `1 / (RANK + rank)`.
@@ -29,7 +31,7 @@ const SCHEMA_DEPTH: usize = 4;
 
 /// Weights of the fields. Many catalogues say only in their parameters what a tool is for, so these count as much as a
 /// long description.
-const FIELDS: [f64; 6] = [3.0, 3.0, 2.0, 1.0, 1.0, 0.8];
+const FIELDS: [f64; 6] = [3.0, 3.0, 2.0, 1.0, 1.0, 1.0];
 /// The name without its module.
 const NAME: usize = 0;
 const MODULE: usize = 1;
@@ -171,8 +173,11 @@ impl ToolIndex {
             let rarity = (1.0 + (count - holding + 0.5) / (holding + 0.5)).ln();
             hits.extend(holders.into_iter().map(|posting| {
                 let often = self.weighted(posting, means);
+                let plain = self.plain(posting, means);
                 let named = if posting.counts[NAME] > 0 { weight } else { 0.0 };
-                let score = weight * rarity * often / (SATURATION + often);
+                // By fields, and over the whole text: a rare word counts wherever it is.
+                let both = often / (SATURATION + often) + PLAIN * plain / (SATURATION + plain);
+                let score = weight * rarity * both;
                 Hit { tool: posting.tool, score, named }
             }));
         }
@@ -190,6 +195,14 @@ impl ToolIndex {
                 weight * f64::from(*count) / (1.0 - LENGTH + LENGTH * *length as f64 / mean)
             })
             .sum()
+    }
+
+    /// The frequency of a word in the whole text of a tool, by length.
+    fn plain(&self, posting: &Posting, means: &[f64; FIELDS.len()]) -> f64 {
+        let count: u32 = posting.counts.iter().sum();
+        let length: usize = self.tools[posting.tool].lengths.iter().sum();
+        let mean: f64 = means.iter().sum();
+        f64::from(count) / (1.0 - LENGTH + LENGTH * length as f64 / mean)
     }
 
     fn by_nearness(&self, vectors: &Vectors, allowed: &dyn Fn(&str) -> bool) -> Vec<(usize, f64)> {

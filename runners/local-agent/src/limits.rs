@@ -7,6 +7,7 @@ use crate::config::Config;
 use crate::texts::Texts;
 use crate::tools::method;
 use greenroom_sdk::{ModelToolCall, Object, RunFailure, Value};
+use std::collections::hash_map::Entry;
 use std::collections::{HashMap, VecDeque};
 use std::time::{Duration, Instant};
 
@@ -121,9 +122,9 @@ impl Limits {
             let same = same_call(call);
             if !failed {
                 self.failures.remove(&same);
-            } else if !noted.contains_key(&same) {
-                let warning = self.note_failure(call, &same)?;
-                noted.insert(same, warning);
+            } else if let Entry::Vacant(first) = noted.entry(same) {
+                let warning = self.note_failure(call, first.key())?;
+                first.insert(warning);
             }
         }
         let failures = self.recent.iter().filter(|failed| **failed).count();

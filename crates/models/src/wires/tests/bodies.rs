@@ -167,7 +167,7 @@ fn messages_request() {
                     {"role": "user", "content": [
                         {"type": "tool_result", "tool_use_id": "c1", "content": "{\"lines\":3}"},
                         {"type": "tool_result", "tool_use_id": "c2", "content": "noon"},
-                        {"type": "text", "text": "Thanks"},
+                        {"type": "text", "text": "Thanks", "cache_control": {"type": "ephemeral"}},
                     ]},
                 ],
                 "tools": [

@@ -130,8 +130,11 @@ fn files_audio_and_urls_are_sent_where_supported() {
         ),
         (ProviderKind::Ollama, &near, "/messages/0/images/0", json!("/9j/")),
     ] {
-        let body = body(provider, messages.clone()).unwrap();
-        assert_eq!(body.pointer(at), Some(&expected), "{provider:?}");
+        let mut body = body(provider, messages.clone()).unwrap();
+        let part = body.pointer_mut(at).unwrap();
+        // The mark of the last message.
+        part.as_object_mut().into_iter().for_each(|part| drop(part.remove("cache_control")));
+        assert_eq!(*part, expected, "{provider:?}");
     }
 }
 

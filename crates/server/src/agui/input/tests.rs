@@ -18,13 +18,21 @@ fn the_newest_message_is_the_event() {
         {"id": "1", "role": "user", "content": "first"},
         {"id": "2", "role": "assistant", "content": "answer", "metadata": {"ui_schema": {}}},
         {"id": "3", "role": "user", "content": "second"},
-        {"id": "4", "role": "assistant", "content": "a part of an answer that was lost"},
+        {"id": "4", "role": "activity", "activityType": "a2ui-surface", "content": {}},
     ]));
     let expected = json!({"event_type": "message.received", "event_id": "r", "source": "agui",
         "conversation_id": "t", "workspace_id": "default", "agent": "helper",
         "actor": {"actor_type": "user", "actor_id": "admin"},
         "input": {"text": "second"}, "metadata": {"message_id": "3"}});
     assert_eq!(made, NewEvent::parse(expected.to_string().as_bytes()).unwrap());
+}
+
+#[test]
+fn an_answered_message_is_no_event() {
+    let messages = json!([{"id": "1", "role": "user", "content": "first"},
+        {"id": "2", "role": "assistant", "content": "answer"},
+        {"id": "3", "role": "reasoning", "content": "hm"}]);
+    assert!(read(&input(messages)).unwrap().event("default", "helper", "admin").is_err());
 }
 
 #[test]
