@@ -65,35 +65,8 @@ pub(super) async fn page(call: &mut Call<'_>) -> Answer {
                 params.event_types.is_empty() || params.event_types.contains(&row.event_type);
             is_of_type && session.as_ref().is_none_or(|own| *own == row.session)
         };
-        let mut found = Slice { rows: Vec::new(), before, has_more: true };
-        let mut bytes = 0;
-        // One row more than requested shows whether there are more; the search for a rare type is bounded.
-        for _ in 0..WINDOWS_MAX {
-            let window = reads::events::page(
-                tx,
-                &workspace,
-                conversation.as_deref(),
-                found.before,
-                WINDOW_ROWS,
-            )?;
-            let is_last = window.len() < WINDOW_ROWS as usize;
-            for row in window {
-                bytes += row.body.as_ref().map_or(0, String::len);
-                let is_full = found.rows.len() == limit && wanted(&row);
-                if is_full || (bytes > bytes_max && found.before != before) {
-                    return Ok(Some(found));
-                }
-                found.before = row.seq;
-                if wanted(&row) {
-                    found.rows.push(row);
-                }
-            }
-            if is_last {
-                found.has_more = false;
-                break;
-            }
-        }
-        Ok(Some(found))
+        let span = SliceSpan { before, limit, bytes_max };
+        read_slice(tx, (&workspace, conversation.as_deref()), &span, wanted).map(Some)
     });
     let found = read.await.map_err(|error| failed(&error))?;
     let Slice { rows, mut before, mut has_more } =
@@ -106,6 +79,45 @@ pub(super) async fn page(call: &mut Call<'_>) -> Answer {
     }
     let next_cursor = has_more.then(|| call.shared.cursors.seal(&domain, &before.to_string()));
     answer(&json!({"items": items, "next_cursor": next_cursor, "has_more": has_more}))
+}
+
+/// How much of the log is read.
+struct SliceSpan {
+    before: i64,
+    limit: usize,
+    bytes_max: usize,
+}
+
+/// The events that are wanted, newest first.
+fn read_slice(
+    tx: &mut dyn Tx,
+    (workspace, conversation): (&str, Option<&str>),
+    span: &SliceSpan,
+    wanted: impl Fn(&EventRow) -> bool,
+) -> Result<Slice, StoreError> {
+    let mut found = Slice { rows: Vec::new(), before: span.before, has_more: true };
+    let mut bytes = 0;
+    // One row more than requested shows whether there are more; the search for a rare type is bounded.
+    for _ in 0..WINDOWS_MAX {
+        let window = reads::events::page(tx, workspace, conversation, found.before, WINDOW_ROWS)?;
+        let is_last = window.len() < WINDOW_ROWS as usize;
+        for row in window {
+            bytes += row.body.as_ref().map_or(0, String::len);
+            let is_full = found.rows.len() == span.limit && wanted(&row);
+            if is_full || (bytes > span.bytes_max && found.before != span.before) {
+                return Ok(found);
+            }
+            found.before = row.seq;
+            if wanted(&row) {
+                found.rows.push(row);
+            }
+        }
+        if is_last {
+            found.has_more = false;
+            break;
+        }
+    }
+    Ok(found)
 }
 
 /// A part of the log, and where it continues.
