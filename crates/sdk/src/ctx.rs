@@ -312,3 +312,20 @@ fn remaining_s(runtime: &AgentRuntimeContext) -> Option<f64> {
     let now = std::time::UNIX_EPOCH.elapsed().unwrap_or_default().as_secs_f64();
     told.map(|ms| ms / 1000.0).or_else(|| Some(runtime.deadline_at? - now))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn without_the_remaining_time_the_deadline_is_read() {
+        let now = std::time::UNIX_EPOCH.elapsed().unwrap_or_default().as_secs_f64();
+        let mut runtime =
+            AgentRuntimeContext { deadline_at: Some(now + 60.0), ..AgentRuntimeContext::default() };
+        let left = remaining_s(&runtime);
+        assert!(left.is_some_and(|left| (50.0..=60.0).contains(&left)), "{left:?}");
+        runtime.metadata.insert("remaining_ms".to_owned(), 1500.into());
+        assert_eq!(remaining_s(&runtime), Some(1.5));
+        assert_eq!(remaining_s(&AgentRuntimeContext::default()), None);
+    }
+}

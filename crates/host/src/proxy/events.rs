@@ -39,8 +39,7 @@ pub(super) async fn page(call: &mut Call<'_>) -> Answer {
     let reach = call.rights.grant.events.reach;
     call.about(params.conversation_id.as_deref(), Some(reach_name(reach).into()));
     let conversation = conversation_in_reach(call, reach, params.conversation_id)?;
-    let session = call.rights.identity.own_session().filter(|_| reach == Reach::Conversation);
-    let session = session.map(str::to_owned);
+    let session = session_in_reach(call, reach);
     let workspace = call.workspace().to_owned();
     let domain = [
         "run-events".to_owned(),
@@ -153,6 +152,12 @@ pub(super) fn conversation_in_reach(
         (_, Some(named)) if Some(&named) != own.as_ref() => Err(not_found("conversation")),
         (_, _) => own.map(Some).ok_or_else(|| not_found("conversation")),
     }
+}
+
+/// The session that a list is limited to; none if the grant reaches further.
+pub(super) fn session_in_reach(call: &Call<'_>, reach: Reach) -> Option<String> {
+    let session = call.rights.identity.own_session().filter(|_| reach == Reach::Conversation);
+    session.map(str::to_owned)
 }
 
 /// Checks that a named conversation exists.

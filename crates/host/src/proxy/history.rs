@@ -5,7 +5,7 @@
 //! LangBot's wire also shows the message of the run's own event, as LangBot does, and messages only.
 
 use super::call::{Answer, Call, answer, failed, not_found};
-use super::events::{conversation_in_reach, exists, reach_name};
+use super::events::{conversation_in_reach, exists, reach_name, session_in_reach};
 use super::fit;
 use crate::query::{hit_view, item_view};
 use crate::settings::Reach;
@@ -145,8 +145,7 @@ fn place(
 fn bounds(call: &Call<'_>, reach: Reach, conversation: &str) -> (Option<String>, Option<i64>) {
     let identity = &call.rights.identity;
     let is_own = identity.conversation_id.as_deref() == Some(conversation);
-    let session = identity.own_session().filter(|_| reach == Reach::Conversation);
-    (session.map(str::to_owned), end_of_view(call).filter(|_| is_own))
+    (session_in_reach(call, reach), end_of_view(call).filter(|_| is_own))
 }
 
 /// The event before which a run's view of its own conversation ends: its own, or the one after the last that
