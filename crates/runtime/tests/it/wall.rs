@@ -12,8 +12,9 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::os::unix::net::{SocketAddr, UnixDatagram, UnixListener};
 use std::path::{Path, PathBuf};
 
-/// What a program sees of a refused attack: nothing there, a read-only mount, or a refused call.
-const REFUSED: [&str; 4] = ["ENOENT", "EROFS", "EPERM", "EACCES"];
+/// What a program sees of a refused attack: nothing there, a read-only mount, a refused call, or an abstract address of
+/// another network namespace.
+const REFUSED: [&str; 5] = ["ENOENT", "EROFS", "EPERM", "EACCES", "ECONNREFUSED"];
 /// The user of the tests that an ordinary user repeats.
 const USER: u32 = 4242;
 
