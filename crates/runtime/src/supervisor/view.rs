@@ -119,10 +119,15 @@ impl View {
         }
     }
 
+    /// A folder on the way to it becomes a mount of its own: that cannot be renamed, and the hidden path with it.
     fn cover(&mut self, path: &Path) {
-        if matches!(self.around(path), Some(Entry::Bound(_))) {
-            self.entries.insert(path.to_owned(), Entry::Covered);
+        let Some(Entry::Bound(around)) = self.around(path).cloned() else { return };
+        let between = path.ancestors().skip(1).take_while(|folder| *folder != around.source);
+        for folder in between.filter(|_| around.access == Access::Write) {
+            let bound = Bound { source: folder.to_owned(), ..around.clone() };
+            self.entries.insert(folder.to_owned(), Entry::Bound(bound));
         }
+        self.entries.insert(path.to_owned(), Entry::Covered);
     }
 
     /// The entry that contains a path.

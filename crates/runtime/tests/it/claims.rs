@@ -161,3 +161,28 @@ async fn pipes_and_huge_files_in_its_own_folder_delay_no_start() {
     let piped = ChildSpec { command: vec!["./run".into()], ..spec };
     assert!(kit.run(&piped).await.is_err());
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_hidden_file_cannot_be_renamed_together_with_its_folder() {
+    let kit = Kit::new();
+    for file in ["own/deep/secrets/s", "own/deep/secrets/other"] {
+        write(&kit.path(file), "text");
+        std::fs::set_permissions(
+            kit.path(file).parent().unwrap(),
+            PermissionsExt::from_mode(0o777),
+        )
+        .unwrap();
+    }
+    std::fs::set_permissions(kit.path("own/deep"), PermissionsExt::from_mode(0o777)).unwrap();
+    let rename = "import json, os, sys\n\
+                  def tried(name):\n    try: os.rename(name, 'moved'); return 'moved'\n    \
+                  except OSError as error: return error.strerror\n\
+                  print(json.dumps([tried('deep'), tried('deep/secrets'), open('deep/secrets/other').read()]))";
+    let spec = ChildSpec {
+        command: vec![child::python(), "-c".into(), rename.into()],
+        hidden: vec![kit.path("own/deep/secrets/s")],
+        ..kit.spec(&[])
+    };
+    let busy = "Device or resource busy";
+    assert_eq!(kit.output(&spec).await, json!([busy, busy, "text"]));
+}

@@ -266,6 +266,7 @@ fn all_of_this_holds_for_an_ordinary_user() {
         "claims::a_virtual_environment_of_its_own_names_an_installation_and_nothing_else",
         "claims::a_first_line_or_a_link_opens_no_program_of_others_and_nothing_around_it",
         "claims::a_folder_that_is_exchanged_while_a_process_starts_opens_nothing",
+        "claims::a_hidden_file_cannot_be_renamed_together_with_its_folder",
         "claims::pipes_and_huge_files_in_its_own_folder_delay_no_start",
     ];
     let copies = folder.path().join("copies");
