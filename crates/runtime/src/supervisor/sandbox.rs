@@ -82,15 +82,7 @@ struct Open {
 
 pub(super) fn plan(job: &Job, files: Files) -> Result<Plan, String> {
     let has_dir = !job.dir.as_os_str().is_empty();
-    let dir = if has_dir { job.dir.as_path() } else { Path::new("/") };
-    let cannot_enter = |why: &dyn std::fmt::Display| {
-        format!("cannot enter the runner's folder `{}`: {why}", job.dir.display())
-    };
-    let dir = claim::resolve(&claim::absolute(dir)).map_err(|error| cannot_enter(&error))?;
-    let (writable, given) = Writable::of(job, &dir).ok_or_else(|| {
-        cannot_enter(&"the process can write around it, and it links out of that")
-    })?;
-    let dir = dir.path;
+    let (dir, writable, given) = folders(job)?;
     let (command, args) = job.command.split_first().ok_or("the runner has no command")?;
     let inherited = std::env::var_os("PATH").and_then(|path| path.into_string().ok());
     let search = job.env.get("PATH").cloned().or(inherited).unwrap_or_else(|| PATH.to_owned());
@@ -149,6 +141,20 @@ pub(super) fn plan(job: &Job, files: Files) -> Result<Plan, String> {
         open.apply(&mut plan, files, private);
     }
     Ok(plan)
+}
+
+/// The folder of a process, resolved, and what it can write.
+fn folders(job: &Job) -> Result<(PathBuf, Writable, Vec<Given>), String> {
+    let has_dir = !job.dir.as_os_str().is_empty();
+    let dir = if has_dir { job.dir.as_path() } else { Path::new("/") };
+    let cannot_enter = |why: &dyn std::fmt::Display| {
+        format!("cannot enter the runner's folder `{}`: {why}", job.dir.display())
+    };
+    let dir = claim::resolve(&claim::absolute(dir)).map_err(|error| cannot_enter(&error))?;
+    let (writable, given) = Writable::of(job, &dir).ok_or_else(|| {
+        cannot_enter(&"the process can write around it, and it links out of that")
+    })?;
+    Ok((dir.path, writable, given))
 }
 
 /// For `doctor`: the Landlock version that the kernel enforces, e.g. `landlock:7`, or `unavailable`.

@@ -175,9 +175,9 @@ async fn a_hidden_file_cannot_be_renamed_together_with_its_folder() {
     }
     std::fs::set_permissions(kit.path("own/deep"), PermissionsExt::from_mode(0o777)).unwrap();
     let rename = "import json, os, sys\n\
-                  def tried(name):\n    try: os.rename(name, 'moved'); return 'moved'\n    \
+                  def tried(name, to):\n    try: os.rename(name, to); return 'moved'\n    \
                   except OSError as error: return error.strerror\n\
-                  print(json.dumps([tried('deep'), tried('deep/secrets'), open('deep/secrets/other').read()]))";
+                  print(json.dumps([tried('deep', 'x'), tried('deep/secrets', 'deep/x'), open('deep/secrets/other').read()]))";
     let spec = ChildSpec {
         command: vec![child::python(), "-c".into(), rename.into()],
         hidden: vec![kit.path("own/deep/secrets/s")],
