@@ -241,22 +241,15 @@ impl Runtime {
         self.0.children.clone()
     }
 
-    /// What the host and the spec hide, and other runners' folders that this one could reach.
+    /// What the host and the spec hide, and the folders of other runners.
     fn hidden_from(&self, spec: &RunnerSpec, folders: &[PathBuf]) -> Vec<PathBuf> {
         if spec.command.is_empty() {
             return Vec::new();
         }
         let dir = supervisor::resolve(&spec.dir);
-        let mut reach = supervisor::system::paths();
-        reach.extend(spec.paths.iter().map(|path| supervisor::resolve(path)));
-        reach.extend(
-            spec.command.iter().skip(1).filter_map(|word| supervisor::script_folder(&dir, word)),
-        );
-        reach.push(dir.clone());
         let is_own = |folder: &PathBuf| *folder == dir || spec.paths.contains(folder);
         let others = folders.iter().map(|folder| supervisor::resolve(folder));
         let others = others.filter(|folder| !is_own(folder));
-        let reached = others.filter(|folder| reach.iter().any(|path| folder.starts_with(path)));
-        self.0.settings.hidden.iter().chain(&spec.hidden).cloned().chain(reached).collect()
+        self.0.settings.hidden.iter().chain(&spec.hidden).cloned().chain(others).collect()
     }
 }

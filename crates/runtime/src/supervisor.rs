@@ -8,10 +8,12 @@
 
 mod calls;
 mod cgroup;
+mod claim;
 mod control;
 mod domain;
 mod held;
 mod home;
+mod installation;
 mod interpreter;
 pub(crate) mod job;
 mod landlock;
@@ -21,7 +23,7 @@ pub(crate) mod netns;
 mod remove;
 mod sandbox;
 mod stage;
-pub(crate) mod system;
+mod system;
 mod tree;
 mod usage;
 mod user;
@@ -42,7 +44,7 @@ pub use job::{Allowed, Ended as ChildEnd, Network};
 pub use user::UserIds;
 pub(crate) use user::remove_private;
 
-pub(crate) use sandbox::{isolation_available, resolve, script_folder};
+pub(crate) use sandbox::{isolation_available, resolve};
 
 /// The argument that marks the second stage, the process which becomes the runner.
 const EXEC_STAGE: &str = "--exec-stage";

@@ -73,7 +73,14 @@ WITHOUT_NAMESPACES = {
     ("kernel.root_inside", "*"): SAME_USER,
     ("kernel.host_user", "*"): SAME_USER,
 }
-TABLES = {"by design": LIST, "without namespaces": WITHOUT_NAMESPACES}
+# And where it has no cgroup: the supervisor measures what it can see.
+BUFFERS = "Without a cgroup the buffers of sockets and pipes do not count as memory; the number of open files bounds them."
+IN_FLIGHT = "Without a cgroup a nameless file that is only in the buffer of a Unix socket is not counted."
+WITHOUT_CGROUP = {
+    ("resources.memory_sockets", "*"): BUFFERS,
+    ("resources.memory_memfd_passed", "*"): IN_FLIGHT,
+}
+TABLES = {"by design": LIST, "without namespaces": WITHOUT_NAMESPACES, "without a cgroup": WITHOUT_CGROUP}
 
 
 def table(entries):

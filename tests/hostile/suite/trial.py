@@ -22,6 +22,8 @@ class Row:
     name: str
     outcome: str  # "reached", "refused", "absent"
     evidence: str
+    # The parts of the sandbox that are in force.
+    parts: tuple = ()
 
 
 @dataclass(frozen=True)
@@ -48,6 +50,9 @@ class Trial:
         self.shared = canaries.SharedObjects(self.place)
         self.stage.start()
         self.victim_pid = self.stage.wait_ready("victim")
+        parts = tuple(self.stage.runner("victim").get("isolation", "").split("+"))
+        if "namespaces" in self.stage.environment.get("GREENROOM_WITHOUT", "") and "view" in parts:
+            raise stage.HostError("this binary cannot do without namespaces: build it with the feature `faults`")
         self.shared.look()
         attacked = [self.attack(kind) for kind in self.kinds if self.wanted(kind)]
         # These take seconds each and are measured per kind, so the kinds take turns no longer.
@@ -56,7 +61,7 @@ class Trial:
         for attack in attacked:
             self.decide(attack)
         self.outlive()
-        return self.rows
+        return [replace(row, parts=parts) for row in self.rows]
 
     def wanted(self, kind):
         return [escape for escape in self.escapes.values()

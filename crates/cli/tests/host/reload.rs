@@ -50,6 +50,22 @@ async fn a_new_agent_appears_on_sighup_and_on_a_change_of_the_file() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn what_a_runner_puts_in_place_of_its_manifest_delays_no_reload() {
+    let stage = Stage::open("").await;
+    let manifest = stage.host.folder().join("puppet/manifest.yaml");
+    let (mode, fifo) = (rustix::fs::Mode::from_raw_mode(0o666), rustix::fs::FileType::Fifo);
+    rustix::fs::mknodat(rustix::fs::CWD, &manifest, fifo, mode, 0).unwrap();
+    let hello = agent("hello", &json!([["message", "hello"], ["end"]]));
+    stage.host.configure(&config(LIMITS, &hello));
+    until_there_is(&stage, "hello").await;
+    std::fs::remove_file(&manifest).unwrap();
+    std::fs::File::create(&manifest).unwrap().set_len(1 << 40).unwrap();
+    let again = agent("again", &json!([["message", "again"], ["end"]]));
+    stage.host.configure(&config(LIMITS, &again));
+    until_there_is(&stage, "again").await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_broken_file_changes_nothing_and_says_where_it_is_broken() {
     let stage = Stage::open("").await;
     let pid = stage.api.ready_runner("puppet").await["pid"].clone();

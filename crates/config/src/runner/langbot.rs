@@ -11,6 +11,8 @@ use std::path::{Path, PathBuf};
 
 /// The manifest of a plugin.
 const MANIFEST: &str = "manifest.yaml";
+/// Largest manifest. The plugin may write this file.
+const MANIFEST_BYTES_MAX: u64 = 1 << 20;
 /// The Python of a plugin in its folder, in the order of preference.
 const INTERPRETERS: [&str; 2] = [".venv/bin/python", "venv/bin/python"];
 
@@ -79,8 +81,10 @@ pub(super) fn is_plugin(reader: &mut Reader<'_>) -> bool {
 
 /// Whether a folder is a LangBot plugin.
 pub fn is_plugin_folder(folder: &Path) -> bool {
-    let manifest = std::fs::read_to_string(folder.join(MANIFEST)).unwrap_or_default();
-    manifest.lines().any(|line| {
+    let manifest = std::fs::canonicalize(folder)
+        .and_then(|folder| crate::read_plain(&folder.join(MANIFEST), MANIFEST_BYTES_MAX))
+        .unwrap_or_default();
+    String::from_utf8_lossy(&manifest).lines().any(|line| {
         let value = line.strip_prefix("kind:").map(|value| value.trim().trim_matches(['"', '\'']));
         value == Some("Plugin")
     })

@@ -10,8 +10,13 @@ use super::sandbox::Plan;
 use super::view::DEVICES;
 use landlock::{
     ABI, Access as _, AccessFs, AccessNet, BitFlags, CompatLevel, Compatible, LandlockStatus,
-    NetPort, Ruleset, RulesetAttr, RulesetCreatedAttr, RulesetStatus, Scope, path_beneath_rules,
+    NetPort, PathBeneath, Ruleset, RulesetAttr, RulesetCreatedAttr, RulesetError, RulesetStatus,
+    Scope, path_beneath_rules,
 };
+use rustix::fs::FileType;
+use std::collections::BTreeSet;
+use std::os::fd::OwnedFd;
+use std::path::PathBuf;
 
 /// The access rights that we know and have tested.
 const NEWEST: u8 = 6;
@@ -100,10 +105,8 @@ pub(super) fn enforce(plan: &Plan, link: &Link) -> Result<Version, String> {
             let rule = |port: &u16| NetPort::new(*port, AccessNet::ConnectTcp);
             ruleset.add_rules(ports.map(|port| Ok::<_, landlock::RulesetError>(rule(port))))
         })
-        .and_then(|ruleset| ruleset.add_rules(path_beneath_rules(&plan.read, read)))
-        .and_then(|ruleset| {
-            ruleset.add_rules(path_beneath_rules(&plan.write, AccessFs::from_all(rights)))
-        })
+        .and_then(|ruleset| ruleset.add_rules(beneath(&plan.read, read)))
+        .and_then(|ruleset| ruleset.add_rules(beneath(&plan.write, AccessFs::from_all(rights))))
         .and_then(|ruleset| ruleset.add_rules(path_beneath_rules(DEVICES, device)))
         .and_then(|ruleset| {
             let readable = AccessFs::ReadFile | AccessFs::ReadDir;
@@ -122,6 +125,20 @@ pub(super) fn enforce(plan: &Plan, link: &Link) -> Result<Version, String> {
         }
         _ => Ok(Version(0)),
     }
+}
+
+/// Rules for resolved paths. A link that has taken the place of one opens nothing.
+fn beneath(
+    paths: &BTreeSet<PathBuf>,
+    access: BitFlags<AccessFs>,
+) -> impl Iterator<Item = Result<PathBeneath<OwnedFd>, RulesetError>> {
+    let places = paths.iter().filter_map(|path| greenroom_config::open_plain(path).ok());
+    places.map(move |place| {
+        let is_folder = rustix::fs::fstat(&place)
+            .is_ok_and(|found| FileType::from_raw_mode(found.st_mode).is_dir());
+        let of_file = AccessFs::from_file(ABI::V6);
+        Ok(PathBeneath::new(place, if is_folder { access } else { access & of_file }))
+    })
 }
 
 /// What to ask of the kernel.

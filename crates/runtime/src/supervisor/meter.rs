@@ -19,6 +19,8 @@ const DESCRIPTORS_MAX: usize = 32_768;
 const COUNT_SLICE: Duration = Duration::from_millis(2);
 /// Between two counts of the folders: with the slice it bounds how long a small folder can exceed its quota.
 const COUNT_PAUSE: Duration = Duration::from_millis(200);
+/// The same for a tree that used no processor time: one call can reserve much space in no time.
+const COUNT_PAUSE_IDLE: Duration = Duration::from_secs(2);
 /// Measures in a row after which a process that cannot be measured is stopped: one that ends looks the same.
 const UNSEEN_MAX: u32 = 3;
 const MIB: u64 = 1024 * 1024;
@@ -70,6 +72,7 @@ impl Meter {
                 "processes",
             ));
         };
+        let tree: Vec<Pid> = tree.into_iter().map(tree::living).collect();
         let stats: Vec<ProcessStat> = tree.iter().filter_map(|pid| tree::stat(*pid)).collect();
         self.looked_for = began.elapsed();
         let threads: u64 = stats.iter().map(|stat| stat.threads).sum();
@@ -103,7 +106,8 @@ impl Meter {
         let resident: u64 = stats.iter().map(|stat| stat.resident_bytes).sum();
         // What is mapped and open counts twice here: enough to know that it is little.
         let most = resident + self.held.memory_bytes();
-        let is_over = |bytes: u64| bytes > job.memory_mb.saturating_mul(MIB);
+        let tables: u64 = tree.iter().map(|pid| tree::page_table_bytes(*pid)).sum();
+        let is_over = |bytes: u64| bytes + tables > job.memory_mb.saturating_mul(MIB);
         (is_over(most) && is_over(self.exact_bytes(tree))).then(|| out_of_memory(job))
     }
 
@@ -128,8 +132,9 @@ impl Meter {
     fn exceeded_disk(&mut self, job: &Job, stats: &[ProcessStat]) -> Option<String> {
         let ticks: u64 = stats.iter().map(|stat| stat.cpu_ticks).sum();
         if self.count.is_none() && Instant::now() >= self.count_again {
-            // A tree that did nothing wrote nothing.
-            let is_idle = self.counted_at == Some(ticks);
+            // A tree that did nothing wrote little.
+            let is_idle =
+                self.counted_at == Some(ticks) && self.count_again.elapsed() < COUNT_PAUSE_IDLE;
             self.count = (!is_idle).then(|| Count::of(self.folders.clone()));
             self.counted_at = Some(ticks);
         }

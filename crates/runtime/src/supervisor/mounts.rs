@@ -4,7 +4,7 @@
 //! owners stay as they are. After an error this process must not become the program.
 
 use super::view::{Access, Bound, Entry, View};
-use rustix::fs::{CWD, FileType, Mode, OFlags};
+use rustix::fs::{FileType, Mode, OFlags};
 use rustix::io::{self, Errno};
 use rustix::mount::{
     MountFlags, MountPropagationFlags, MoveMountFlags, OpenTreeFlags, UnmountFlags, mount,
@@ -12,20 +12,40 @@ use rustix::mount::{
 };
 use rustix::process::{Pid, Signal, WaitOptions, kill_process, waitpid};
 use rustix::thread::UnshareFlags;
-use std::fs::DirBuilder;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
-use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
 /// A mount that has folders and links only.
 const SMALL: &std::ffi::CStr = c"mode=0755,size=1m";
 const SAFE: MountFlags = MountFlags::NOSUID.union(MountFlags::NODEV);
+/// Opens what is there and not where it leads.
+const PLACE: OFlags = OFlags::PATH.union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
 /// Users of the initial user namespace.
 const USERS: u64 = u32::MAX as u64;
 
+/// Why a view cannot be entered.
+pub(super) enum Failure {
+    /// This machine does not allow it.
+    Refused(String),
+    /// What it should show was changed meanwhile: no reason to do without a view.
+    Changed(String),
+}
+
+impl Failure {
+    fn of(what: &str, path: &Path, error: Errno) -> Self {
+        let why = format!("cannot {what} `{}`: {error}", path.display());
+        match error {
+            Errno::LOOP | Errno::NOENT | Errno::NOTDIR => Self::Changed(why),
+            _ => Self::Refused(why),
+        }
+    }
+}
+
 /// Makes the view the root of this process.
-pub(super) fn enter(view: &View, user: Option<u32>) -> Result<(), String> {
-    let failed = |what: &'static str| move |error: Errno| format!("cannot {what}: {error}");
+pub(super) fn enter(view: &View, user: Option<u32>) -> Result<(), Failure> {
+    let failed = |what: &'static str| {
+        move |error: Errno| Failure::Refused(format!("cannot {what}: {error}"))
+    };
     enter_namespace(user).map_err(failed("create a mount namespace"))?;
     mount_change("/", MountPropagationFlags::PRIVATE | MountPropagationFlags::REC)
         .map_err(failed("keep mounts private"))?;
@@ -36,10 +56,9 @@ pub(super) fn enter(view: &View, user: Option<u32>) -> Result<(), String> {
     mount("none", &view.base, "tmpfs", SAFE, SMALL).map_err(failed("mount a root"))?;
     // Open to every user, whatever umask the host has.
     let mask = rustix::process::umask(Mode::WGRP | Mode::WOTH);
+    let base = open(&view.base).map_err(failed("open the root"))?;
     let placed = trees.into_iter().try_for_each(|(at, entry, tree)| {
-        let target = view.base.join(at.strip_prefix("/").unwrap_or(at));
-        place(entry, tree, &target)
-            .map_err(|error| format!("cannot show `{}`: {error}", at.display()))
+        place(&base, at, entry, tree).map_err(|error| Failure::of("show", at, error))
     });
     rustix::process::umask(mask);
     placed?;
@@ -52,7 +71,7 @@ pub(super) fn enter(view: &View, user: Option<u32>) -> Result<(), String> {
 }
 
 /// A copy of what an entry shows, restricted and not attached yet. What cannot be read anyway is left out.
-fn prepare(at: &Path, entry: &Entry) -> Result<Option<OwnedFd>, String> {
+fn prepare(at: &Path, entry: &Entry) -> Result<Option<OwnedFd>, Failure> {
     let bound = match entry {
         Entry::Bound(bound) => bound.clone(),
         Entry::Covered if !at.is_dir() => {
@@ -68,33 +87,67 @@ fn prepare(at: &Path, entry: &Entry) -> Result<Option<OwnedFd>, String> {
     match copied {
         Ok(tree) => Ok(Some(tree)),
         Err(Errno::ACCESS | Errno::NOENT) if bound.access == Access::Read => Ok(None),
-        Err(error) => Err(format!("cannot bind `{}`: {error}", bound.source.display())),
+        Err(error) => Err(Failure::of("bind", &bound.source, error)),
     }
 }
 
-fn place(entry: &Entry, tree: Option<OwnedFd>, target: &Path) -> io::Result<()> {
-    let folder = |path: &Path| DirBuilder::new().recursive(true).mode(0o755).create(path);
-    let folder = |path: &Path| folder(path).map_err(|error| number(&error));
-    let parent = target.parent().unwrap_or(Path::new("/"));
+fn place(base: &OwnedFd, at: &Path, entry: &Entry, tree: Option<OwnedFd>) -> io::Result<()> {
+    let is_folder = |tree: &OwnedFd| {
+        let found = rustix::fs::fstat(tree)?;
+        io::Result::Ok(FileType::from_raw_mode(found.st_mode).is_dir())
+    };
     match (entry, tree) {
-        (Entry::Link(link), _) if target.symlink_metadata().is_err() => {
-            folder(parent)?;
-            std::os::unix::fs::symlink(link, target).map_err(|error| number(&error))
+        (Entry::Link(link), _) => {
+            let (parent, name) = (at.parent().unwrap_or(at), at.file_name().unwrap_or_default());
+            let made = rustix::fs::symlinkat(link, make(base, parent, Kind::Folder)?, name);
+            if made == Err(Errno::EXIST) { Ok(()) } else { made }
         }
-        (Entry::Link(_), _) => Ok(()),
-        (Entry::Folder, _) => folder(target),
+        (Entry::Folder, _) => make(base, at, Kind::Folder).map(drop),
         (_, Some(tree)) => {
-            if FileType::from_raw_mode(rustix::fs::fstat(&tree)?.st_mode).is_dir() {
-                folder(target)?;
-            } else if !target.exists() {
-                folder(parent)?;
-                std::fs::File::create(target).map_err(|error| number(&error))?;
-            }
-            move_mount(tree, "", CWD, target, MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH)
+            let kind = if is_folder(&tree)? { Kind::Folder } else { Kind::File };
+            let flags =
+                MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH | MoveMountFlags::MOVE_MOUNT_T_EMPTY_PATH;
+            move_mount(tree, "", make(base, at, kind)?, "", flags)
         }
-        (Entry::Covered, None) => mount("none", target, "tmpfs", SAFE, SMALL),
+        (Entry::Covered, None) => {
+            let target = make(base, at, Kind::Folder)?;
+            mount("none", format!("/proc/self/fd/{}", target.as_raw_fd()), "tmpfs", SAFE, SMALL)
+        }
         (Entry::Bound(_), None) => Ok(()),
     }
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Folder,
+    File,
+}
+
+/// What is at a path of the view, created if it is missing. A link on the way is not followed: it would lead out.
+fn make(base: &OwnedFd, at: &Path, kind: Kind) -> io::Result<OwnedFd> {
+    let mut place = rustix::fs::openat(base, ".", PLACE, Mode::empty())?;
+    let mut names = at.components().skip(1).peekable();
+    while let Some(name) = names.next() {
+        let name = name.as_os_str();
+        let found = match rustix::fs::openat(&place, name, PLACE, Mode::empty()) {
+            Err(Errno::NOENT) if kind == Kind::File && names.peek().is_none() => {
+                let flags = OFlags::CREATE | OFlags::EXCL | OFlags::WRONLY | OFlags::CLOEXEC;
+                rustix::fs::openat(&place, name, flags, Mode::from_raw_mode(0o644))?;
+                rustix::fs::openat(&place, name, PLACE, Mode::empty())
+            }
+            Err(Errno::NOENT) => {
+                rustix::fs::mkdirat(&place, name, Mode::from_raw_mode(0o755))?;
+                rustix::fs::openat(&place, name, PLACE, Mode::empty())
+            }
+            found => found,
+        }?;
+        let mode = rustix::fs::fstat(&found)?.st_mode;
+        if FileType::from_raw_mode(mode) == FileType::Symlink {
+            return Err(Errno::LOOP);
+        }
+        place = found;
+    }
+    Ok(place)
 }
 
 /// Makes the folders of the view's own read-only.
@@ -115,11 +168,14 @@ pub(super) fn can_map(path: &Path, map: BorrowedFd<'_>) -> io::Result<()> {
     set_attributes(tree.as_fd(), 0, Some(map), Depth::All)
 }
 
+/// Of a resolved path: a link that has taken its place is not followed.
 fn copy(path: &Path) -> io::Result<OwnedFd> {
+    let place = greenroom_config::open_plain(path).map_err(|error| number(&error))?;
     let flags = OpenTreeFlags::OPEN_TREE_CLONE
         | OpenTreeFlags::OPEN_TREE_CLOEXEC
+        | OpenTreeFlags::AT_EMPTY_PATH
         | OpenTreeFlags::AT_RECURSIVE;
-    open_tree(CWD, path, flags)
+    open_tree(place, "", flags)
 }
 
 fn restrict(tree: BorrowedFd<'_>, access: Access, map: Option<BorrowedFd<'_>>) -> io::Result<()> {

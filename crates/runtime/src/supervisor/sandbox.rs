@@ -3,24 +3,22 @@
 //! Invariant: a hidden folder or file is never open. In a view of the file system of its own it is covered;
 //! without one, the entries around it are open one by one instead of the folder.
 
+use super::claim::{self, Given, Writable};
 use super::domain::{Domain, Sandbox, Without};
 use super::job::{Job, Network};
 use super::landlock::{self, Version};
 use super::user::{Chosen, InView, Needed};
 use super::view::{self, View};
-use super::{home, interpreter, system, user};
+use super::{home, installation, interpreter, system, user};
 use rustix::fs::Access;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::{Component, Path, PathBuf};
+use std::path::{Path, PathBuf};
 
 const PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 /// The private folder in which a program without a folder of its own runs.
 const HOME: &str = "home";
 const TEMPORARY: &str = "tmp";
-/// Folders that contain much more than one script and its neighbours.
-const BROAD: [&str; 7] = ["/", "/home", "/root", "/tmp", "/var", "/var/tmp", "/srv"];
-
 /// How a process sees the file system.
 pub(super) enum Files {
     /// In a view of its own.
@@ -71,35 +69,41 @@ struct Open {
     system: BTreeSet<PathBuf>,
     /// The program and what belongs to it.
     program: BTreeSet<PathBuf>,
+    /// Files named in its command.
+    scripts: Vec<PathBuf>,
     /// Its own folder if it may only read there.
     dir: Option<PathBuf>,
     write: BTreeSet<PathBuf>,
     hidden: Vec<PathBuf>,
     /// Every path as it is written.
     named: BTreeSet<PathBuf>,
+    writable: Writable,
 }
 
 pub(super) fn plan(job: &Job, files: Files) -> Result<Plan, String> {
     let has_dir = !job.dir.as_os_str().is_empty();
-    let dir = if has_dir { job.dir.as_path() } else { Path::new("/") };
-    let dir = std::fs::canonicalize(dir).map_err(|error| {
-        format!("cannot enter the runner's folder `{}`: {error}", job.dir.display())
-    })?;
+    let (dir, writable, given) = folders(job)?;
     let (command, args) = job.command.split_first().ok_or("the runner has no command")?;
     let inherited = std::env::var_os("PATH").and_then(|path| path.into_string().ok());
     let search = job.env.get("PATH").cloned().or(inherited).unwrap_or_else(|| PATH.to_owned());
-    let found = interpreter::find(command, &dir, &search)?;
+    let hidden: Vec<PathBuf> = job.hidden.iter().map(|path| resolve(path)).collect();
+    let place =
+        interpreter::Place { dir: &dir, path: &search, writable: &writable, hidden: &hidden };
+    let found = interpreter::find(command, &place)?;
     let mut warnings = Vec::new();
     let is_on = job.sandbox != Sandbox::Off;
     let mut open = Open::default();
     if is_on {
-        open = Open::of(job, &dir, &found.read, &mut warnings)?;
+        open = Open { hidden, writable, ..Open::default() };
+        warnings.extend(found.warnings.iter().cloned());
+        open.add_command(job, &dir, &found);
+        open.add_given(job, &dir, given, &mut warnings)?;
     }
     let in_view = match files {
         Files::View if is_on => InView::Yes,
         Files::View | Files::Shared(_) => InView::No,
     };
-    let needed = needed(job, &dir, &open);
+    let needed = needed(&open);
     let chosen = match in_view {
         _ if !is_on => Chosen::default(),
         InView::Yes => user::choose_in_view(job, &needed),
@@ -139,6 +143,20 @@ pub(super) fn plan(job: &Job, files: Files) -> Result<Plan, String> {
     Ok(plan)
 }
 
+/// The folder of a process, resolved, and what it can write.
+fn folders(job: &Job) -> Result<(PathBuf, Writable, Vec<Given>), String> {
+    let has_dir = !job.dir.as_os_str().is_empty();
+    let dir = if has_dir { job.dir.as_path() } else { Path::new("/") };
+    let cannot_enter = |why: &dyn std::fmt::Display| {
+        format!("cannot enter the runner's folder `{}`: {why}", job.dir.display())
+    };
+    let dir = claim::resolve(&claim::absolute(dir)).map_err(|error| cannot_enter(&error))?;
+    let (writable, given) = Writable::of(job, &dir).ok_or_else(|| {
+        cannot_enter(&"the process can write around it, and it links out of that")
+    })?;
+    Ok((dir.path, writable, given))
+}
+
 /// For `doctor`: the Landlock version that the kernel enforces, e.g. `landlock:7`, or `unavailable`.
 pub(crate) fn isolation_available() -> String {
     match landlock::available(Without::default()) {
@@ -160,10 +178,8 @@ fn may_trace() -> bool {
 }
 
 /// What the user of the process must be able to use.
-fn needed(job: &Job, dir: &Path, open: &Open) -> Vec<Needed> {
-    let args = job.command.iter().skip(1);
-    let scripts = args.map(|word| dir.join(word)).filter(|path| path.is_file());
-    let scripts = scripts.map(|path| (path, Access::READ_OK));
+fn needed(open: &Open) -> Vec<Needed> {
+    let scripts = open.scripts.iter().map(|path| (path.clone(), Access::READ_OK));
     let is_system = |path: &&PathBuf| open.system.iter().any(|system| path.starts_with(system));
     let programs = open.program.iter().filter(|path| !is_system(path));
     let programs = programs.chain(&open.dir).map(|path| (path.clone(), Access::EXEC_OK));
@@ -191,55 +207,67 @@ fn home(job: &Job, chosen: &Chosen, in_view: InView) -> Result<Option<PathBuf>, 
 }
 
 impl Open {
-    fn of(
-        job: &Job,
-        dir: &Path,
-        interpreters: &BTreeSet<PathBuf>,
-        warnings: &mut Vec<String>,
-    ) -> Result<Self, String> {
-        let hidden: Vec<PathBuf> = job.hidden.iter().map(|path| resolve(path)).collect();
-        let is_open = |path: &PathBuf| !hidden.contains(path);
-        let writable = writable(job, dir);
-        let scripts = job.command[1..].iter().filter_map(|word| {
-            let folder = script_folder(dir, word)?;
-            (!is_redirected(&dir.join(word), &folder, &writable)).then_some(folder)
-        });
-        let program: BTreeSet<PathBuf> = interpreters.iter().cloned().chain(scripts).collect();
-        let arguments = job.command.iter().map(|word| dir.join(word)).filter(|path| path.exists());
-        let system: BTreeSet<PathBuf> = system::paths().into_iter().collect();
-        let mut open = Self {
-            named: system.iter().chain(&program).cloned().chain(arguments).collect(),
-            system: system.iter().map(|path| resolve(path)).filter(is_open).collect(),
-            program: program.iter().map(|path| resolve(path)).filter(is_open).collect(),
-            ..Self::default()
-        };
-        let given = std::iter::once(&job.dir).chain(&job.paths);
-        for named in given.filter(|path| !path.as_os_str().is_empty()) {
-            let path = resolve(named);
-            if is_redirected(named, &path, &writable) {
-                warnings.push(format!(
-                    "`{}` is inside a folder that the process can write, and links out of it: it stays closed",
-                    named.display()
-                ));
+    /// What every program may read, and what belongs to the command.
+    fn add_command(&mut self, job: &Job, dir: &Path, found: &interpreter::Program) {
+        let is_open = |path: &PathBuf| !self.hidden.contains(path);
+        let system = system::paths();
+        self.system = system.iter().map(|path| resolve(path)).filter(is_open).collect();
+        self.program = found.read.iter().filter(|path| is_open(path)).cloned().collect();
+        self.named.extend(system.into_iter().chain(found.named.iter().cloned()));
+        for word in &job.command[1..] {
+            let named = dir.join(word);
+            let Ok(script) = claim::resolve(&named) else { continue };
+            let is_own = self.writable.contains(&script.path);
+            if !is_own && self.writable.claims(&script) {
                 continue;
             }
-            if hidden.contains(&path) {
+            self.named.insert(named);
+            if !script.path.is_file() {
+                continue;
+            }
+            // What is in a folder that it can write is there already.
+            let folder = script_folder(&script.path);
+            if !is_own && !self.hidden.contains(&folder) {
+                self.program.insert(folder);
+            }
+            self.scripts.push(script.path);
+        }
+    }
+
+    /// What the operator gave it.
+    fn add_given(
+        &mut self,
+        job: &Job,
+        dir: &Path,
+        given: Vec<Given>,
+        warnings: &mut Vec<String>,
+    ) -> Result<(), String> {
+        let own = Given { named: job.dir.clone(), exists: true, path: Some(dir.to_owned()) };
+        let own = Some(own).filter(|own| !own.named.as_os_str().is_empty());
+        for Given { named, exists, path } in own.into_iter().chain(given) {
+            let Some(path) = path else {
+                let why = match exists {
+                    true => {
+                        "is inside a folder that the process can write, and links out of it: it stays closed"
+                    }
+                    false => "in `paths` does not exist",
+                };
+                warnings.push(format!("`{}` {why}", named.display()));
+                continue;
+            };
+            if self.hidden.contains(&path) {
                 return Err(format!(
                     "`{}` is kept from runners: give this one a folder of its own",
                     path.display()
                 ));
             }
-            if !path.exists() {
-                warnings.push(format!("`{}` in `paths` does not exist", path.display()));
-            }
-            open.named.insert(named.clone());
+            self.named.insert(named);
             match path == dir && !job.owns_dir {
-                true => open.dir = Some(path),
-                false => drop(open.write.insert(path)),
+                true => self.dir = Some(path),
+                false => drop(self.write.insert(path)),
             }
         }
-        open.hidden = hidden;
-        Ok(open)
+        Ok(())
     }
 
     /// Opens all of it, in a view or entry by entry.
@@ -256,7 +284,8 @@ impl Open {
                 }
                 let hidden: Vec<PathBuf> =
                     self.hidden.iter().filter(|path| path.exists()).cloned().collect();
-                let mut view = View::new(private.clone(), &open, &hidden, &self.named);
+                let mut view =
+                    View::new(private.clone(), &open, &hidden, &self.named, &self.writable);
                 view.temporary(&private.join(TEMPORARY));
                 plan.view = Some(view);
                 plan.read.extend(self.system.into_iter().chain(self.program).chain(self.dir));
@@ -308,43 +337,10 @@ fn environment(
     Ok(env)
 }
 
-/// The folders that a process can write, as they are written and resolved.
-fn writable(job: &Job, dir: &Path) -> Vec<(PathBuf, PathBuf)> {
-    let own = [&job.dir, &dir.to_owned()].map(|path| (path.clone(), dir.to_owned()));
-    let own = own.into_iter().filter(|(path, _)| job.owns_dir && !path.as_os_str().is_empty());
-    own.chain(job.paths.iter().map(|path| (path.clone(), resolve(path)))).collect()
-}
-
-/// Whether a path inside a writable folder leads out of it: the process could have put a link there, so it
-/// opens nothing.
-fn is_redirected(named: &Path, resolved: &Path, writable: &[(PathBuf, PathBuf)]) -> bool {
-    let named = plain(named);
-    let mut around = writable.iter().filter(|(path, real)| {
-        [path, real].into_iter().any(|path| named.starts_with(path) && named != *path)
-    });
-    around.any(|(_, real)| !resolved.starts_with(real))
-}
-
-/// A path without `.` and `..`, which the process cannot change.
-fn plain(path: &Path) -> PathBuf {
-    let mut plain = PathBuf::new();
-    for component in path.components() {
-        match component {
-            Component::ParentDir => drop(plain.pop()),
-            Component::CurDir => {}
-            component => plain.push(component),
-        }
-    }
-    plain
-}
-
-/// The folder of a script named in the command, or the script alone where the folder is a common one.
-pub(crate) fn script_folder(dir: &Path, argument: &str) -> Option<PathBuf> {
-    let file = std::fs::canonicalize(dir.join(argument)).ok().filter(|file| file.is_file())?;
-    let folder = file.parent()?;
-    let is_home = folder.parent() == Some(Path::new("/home"));
-    let is_broad = is_home || BROAD.iter().any(|broad| folder == Path::new(broad));
-    Some(if is_broad { file } else { folder.to_owned() })
+/// The folder of a script, or the script alone where the folder is a common one.
+fn script_folder(file: &Path) -> PathBuf {
+    let folder = file.parent().filter(|folder| !installation::is_broad(folder));
+    folder.unwrap_or(file).to_owned()
 }
 
 /// The path itself, or the entries around what is hidden beneath it.

@@ -8,9 +8,10 @@ use super::control::Stdio;
 use super::domain::{Domain, Sandbox};
 use super::job::{Job, Network};
 use super::landlock::{self, Version};
+use super::mounts::{self, Failure};
 use super::netns::{self, Link};
 use super::sandbox::Plan;
-use super::{EXEC_STAGE, mounts, user};
+use super::{EXEC_STAGE, user};
 use rustix::fs::MemfdFlags;
 use rustix::io::{Errno, FdFlags};
 use rustix::process::{Pid, Resource, Rlimit, Signal};
@@ -118,12 +119,14 @@ fn become_runner(
     let mut said = Outcome::default();
     said.domain.missing.clone_from(&plan.missing);
     let memory = is_on.then(|| limit_memory(&plan));
-    if let Some(view) = &plan.view
-        && let Err(why) = mounts::enter(view, plan.user)
-    {
-        said.no_view = Some(why);
-        let _ = serde_json::to_writer(outcome, &said);
-        return Ok(Probed);
+    match plan.view.as_ref().map(|view| mounts::enter(view, plan.user)) {
+        Some(Err(Failure::Changed(why))) => return Err(why),
+        Some(Err(Failure::Refused(why))) => {
+            said.no_view = Some(why);
+            let _ = serde_json::to_writer(outcome, &said);
+            return Ok(Probed);
+        }
+        Some(Ok(())) | None => {}
     }
     let link = match handover.filter(|_| is_on) {
         Some(handover) => netns::enter(&plan.network, adopt(handover)?, plan.without)?,

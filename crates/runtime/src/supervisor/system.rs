@@ -6,21 +6,21 @@
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-const FOLDERS: [&str; 10] = [
+const FOLDERS: [&str; 9] = [
     "/usr",
     "/lib",
     "/lib32",
     "/lib64",
     "/bin",
     "/sbin",
-    "/opt",
     "/nix/store",
     "/sys/fs/cgroup",
     "/sys/devices/system/cpu",
 ];
 
-/// The folder of a resolver that `/etc/resolv.conf` links to.
-const RESOLVER: &str = "/run/systemd/resolve";
+/// The files of a resolver that `/etc/resolv.conf` links to; beside them are its sockets.
+const RESOLVER: [&str; 2] =
+    ["/run/systemd/resolve/resolv.conf", "/run/systemd/resolve/stub-resolv.conf"];
 
 const ETC: [&str; 47] = [
     // How programs find their libraries, and each other.
@@ -81,7 +81,7 @@ const ETC: [&str; 47] = [
 const INTERPRETERS: [&str; 7] = ["python", "java", "perl", "ruby", "php", "lua", "ImageMagick"];
 
 /// Every path that is readable for every program, as far as it exists.
-pub(crate) fn paths() -> Vec<PathBuf> {
+pub(super) fn paths() -> Vec<PathBuf> {
     let etc = Path::new("/etc");
     let named = ETC.iter().map(|name| etc.join(name));
     let entries = std::fs::read_dir(etc).into_iter().flatten().flatten();
@@ -90,7 +90,13 @@ pub(crate) fn paths() -> Vec<PathBuf> {
         is_of_interpreter(&name)
     });
     let settings = named.chain(of_interpreters).filter(|path| is_open(path));
-    FOLDERS.iter().chain([&RESOLVER]).map(PathBuf::from).chain(settings).collect()
+    FOLDERS.iter().chain(&RESOLVER).map(PathBuf::from).chain(settings).collect()
+}
+
+/// Whether a resolved path is in one of the folders that every program may read.
+pub(super) fn contains(path: &Path) -> bool {
+    let folders = FOLDERS.iter().filter_map(|folder| std::fs::canonicalize(folder).ok());
+    folders.into_iter().any(|folder| path.starts_with(folder))
 }
 
 /// Whether the name is that of an interpreter, possibly with a version: `phpmyadmin` is another program.
@@ -118,7 +124,16 @@ mod tests {
     fn nothing_that_is_not_everybodys_is_open_and_etc_is_not_open_as_a_whole() {
         let paths = paths();
         assert!(paths.contains(&"/etc/passwd".into()));
-        for closed in ["/", "/etc", "/etc/shadow", "/etc/gshadow", "/etc/ssl", "/etc/ssl/private"] {
+        for closed in [
+            "/",
+            "/opt/app",
+            "/run/systemd/resolve",
+            "/etc",
+            "/etc/shadow",
+            "/etc/gshadow",
+            "/etc/ssl",
+            "/etc/ssl/private",
+        ] {
             let closed = Path::new(closed);
             assert!(!paths.iter().any(|path| closed.starts_with(path)), "{}", closed.display());
         }

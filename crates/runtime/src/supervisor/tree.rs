@@ -61,6 +61,27 @@ pub(super) fn stat(pid: Pid) -> Option<ProcessStat> {
     parse_stat(pid, &text)
 }
 
+/// The process, or one of its threads if the first one has ended: that one shows neither memory nor descriptors.
+pub(super) fn living(pid: Pid) -> Pid {
+    let has_ended = |pid| stat(pid).is_none_or(|stat| stat.has_ended);
+    if stat(pid).is_none_or(|stat| !stat.has_ended || stat.threads < 2) {
+        return pid;
+    }
+    let threads = fs::read_dir(format!("/proc/{}/task", pid.as_raw_pid()));
+    let threads = threads.into_iter().flatten().flatten();
+    let mut threads = threads.filter_map(|thread| thread.file_name().to_str().and_then(parse_pid));
+    threads.find(|thread| !has_ended(*thread)).unwrap_or(pid)
+}
+
+/// What the kernel needs to map the memory of a process. It can be much more than that memory.
+pub(super) fn page_table_bytes(pid: Pid) -> u64 {
+    let status = fs::read(format!("/proc/{}/status", pid.as_raw_pid())).unwrap_or_default();
+    let status = String::from_utf8_lossy(&status);
+    let tables = status.lines().find_map(|line| line.strip_prefix("VmPTE:"));
+    let kib = tables.and_then(|rest| rest.split_whitespace().next()?.parse::<u64>().ok());
+    kib.unwrap_or(0) * 1024
+}
+
 fn parse_stat(pid: Pid, text: &[u8]) -> Option<ProcessStat> {
     // The name in parentheses may contain anything; what follows does not.
     let name_end = text.iter().rposition(|byte| *byte == b')')?;

@@ -123,8 +123,9 @@ impl Chosen {
         maps: &mut BTreeMap<(u32, u32), OwnedFd>,
     ) -> Result<(), String> {
         let failed = |error: io::Errno| error.to_string();
-        let found = std::fs::metadata(path).map_err(|error| error.to_string())?;
-        let (owner, group) = (found.uid(), found.gid());
+        let place = greenroom_config::open_plain(path).map_err(|error| error.to_string())?;
+        let found = rustix::fs::fstat(&place).map_err(failed)?;
+        let (owner, group) = (found.st_uid, found.st_gid);
         if owner == user && group == user {
             return Ok(());
         }

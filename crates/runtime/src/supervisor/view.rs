@@ -3,6 +3,7 @@
 //! Invariant: what is not listed does not exist there. A hidden path is covered wherever a listed folder
 //! contains it; read-only paths are read-only mounts, so that their metadata cannot be changed either.
 
+use super::claim::Writable;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Component, Path, PathBuf};
@@ -60,12 +61,14 @@ pub(super) struct View {
 }
 
 impl View {
-    /// `open` and `hidden` are resolved; `named` are the paths as they were written, which may be links.
+    /// `open` and `hidden` are resolved; `named` are the paths as they were written, which may be links. Links that
+    /// the process can replace lead nowhere.
     pub(super) fn new(
         base: PathBuf,
         open: &BTreeMap<PathBuf, (Access, Option<i32>)>,
         hidden: &[PathBuf],
         named: &BTreeSet<PathBuf>,
+        writable: &Writable,
     ) -> Self {
         let mut view = Self { base, entries: BTreeMap::new() };
         let paths: BTreeSet<&PathBuf> = open.keys().chain(hidden).collect();
@@ -79,8 +82,13 @@ impl View {
         for device in DEVICES.iter().map(Path::new).filter(|path| path.exists()) {
             view.bind(device, Access::Device, None);
         }
+        for device in DEVICES.iter().map(Path::new) {
+            if let Some(Entry::Bound(bound)) = view.entries.get_mut(device) {
+                bound.source = std::fs::canonicalize(device).unwrap_or_else(|_| device.to_owned());
+            }
+        }
         let links = DEVICE_LINKS.map(|(at, target)| (at.into(), Entry::Link(target.into())));
-        for (at, entry) in steps_of(named).into_iter().chain(links) {
+        for (at, entry) in steps_of(named, writable).into_iter().chain(links) {
             if !matches!(view.around(&at), Some(Entry::Bound(_))) {
                 view.entries.entry(at).or_insert(entry);
             }
@@ -111,10 +119,15 @@ impl View {
         }
     }
 
+    /// A folder on the way to it becomes a mount of its own: that cannot be renamed, and the hidden path with it.
     fn cover(&mut self, path: &Path) {
-        if matches!(self.around(path), Some(Entry::Bound(_))) {
-            self.entries.insert(path.to_owned(), Entry::Covered);
+        let Some(Entry::Bound(around)) = self.around(path).cloned() else { return };
+        let between = path.ancestors().skip(1).take_while(|folder| *folder != around.source);
+        for folder in between.filter(|_| around.access == Access::Write) {
+            let bound = Bound { source: folder.to_owned(), ..around.clone() };
+            self.entries.insert(folder.to_owned(), Entry::Bound(bound));
         }
+        self.entries.insert(path.to_owned(), Entry::Covered);
     }
 
     /// The entry that contains a path.
@@ -124,7 +137,7 @@ impl View {
 }
 
 /// Every symbolic link that these paths lead through, and every folder that they leave by `..`.
-fn steps_of(named: &BTreeSet<PathBuf>) -> BTreeMap<PathBuf, Entry> {
+fn steps_of(named: &BTreeSet<PathBuf>, writable: &Writable) -> BTreeMap<PathBuf, Entry> {
     let mut steps = BTreeMap::new();
     let mut open: Vec<PathBuf> = named.iter().filter(|path| path.is_absolute()).cloned().collect();
     for _ in 0..LINKS_MAX {
@@ -139,6 +152,9 @@ fn steps_of(named: &BTreeSet<PathBuf>) -> BTreeMap<PathBuf, Entry> {
                     at.pop();
                 }
                 component => at.push(component),
+            }
+            if writable.can_replace(&at) {
+                break;
             }
             let Ok(target) = std::fs::read_link(&at) else { continue };
             let folder = at.parent().unwrap_or(Path::new("/"));
@@ -169,7 +185,8 @@ mod tests {
             open("/srv/app/out/deep", Access::Write),
         ]);
         let hidden = ["/srv/app/data", "/srv/app/data/run", "/elsewhere"].map(PathBuf::from);
-        let mut view = View::new("/base".into(), &open, &hidden, &BTreeSet::new());
+        let mut view =
+            View::new("/base".into(), &open, &hidden, &BTreeSet::new(), &Writable::default());
         view.entries.retain(|path, _| path.starts_with("/srv") || path.starts_with("/elsewhere"));
         let expected = BTreeMap::from([
             bound("/srv/app", Access::Read),
@@ -189,7 +206,7 @@ mod tests {
         std::os::unix::fs::symlink(root.join("near/own"), root.join("far")).unwrap();
         let named = BTreeSet::from([root.join("far")]);
         let open = BTreeMap::from([(root.join("real/own"), (Access::Write, None))]);
-        let view = View::new("/base".into(), &open, &[], &named);
+        let view = View::new("/base".into(), &open, &[], &named, &Writable::default());
         assert_eq!(view.entries[&root.join("far")], Entry::Link(root.join("near/own")));
         assert_eq!(view.entries[&root.join("near")], Entry::Link("real".into()));
     }
@@ -202,7 +219,7 @@ mod tests {
         std::fs::write(root.join("script.py"), "").unwrap();
         let named = BTreeSet::from([root.join("a/b/../../script.py")]);
         let open = BTreeMap::from([(root.join("script.py"), (Access::Read, None))]);
-        let view = View::new("/base".into(), &open, &[], &named);
+        let view = View::new("/base".into(), &open, &[], &named, &Writable::default());
         assert_eq!(view.entries[&root.join("a/b")], Entry::Folder);
     }
 }

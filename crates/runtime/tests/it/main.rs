@@ -4,6 +4,7 @@
 
 mod backoff;
 mod child;
+mod claims;
 mod discovery;
 mod homes;
 mod hostile;

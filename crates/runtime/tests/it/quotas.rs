@@ -32,6 +32,26 @@ async fn memory_in_a_nameless_file_counts_whether_it_is_mapped_or_not() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn memory_counts_after_the_first_thread_has_ended_and_page_tables_count_too() {
+    for kit in kits() {
+        for verb in ["leader", "tables"] {
+            let spec = ChildSpec { memory_mb: 128, ..kit.spec(&[verb]) };
+            let finished = kit.run(&spec).await.unwrap();
+            let message = "was stopped: it used more than 128 MB of memory (`memory_mb`)";
+            assert_stopped(&finished, message);
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn space_that_an_idle_process_reserves_in_one_call_counts() {
+    let kit = Kit::new();
+    let spec = ChildSpec { disk_mb: 50, ..kit.spec(&["reserve"]) };
+    let finished = kit.run(&spec).await.unwrap();
+    assert_stopped(&finished, "was stopped: its folders have more than 50 MB (`disk_mb`)");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_process_cannot_hide_what_it_holds() {
     for kit in kits() {
         // `PR_SET_DUMPABLE` fails, `PR_GET_DUMPABLE` is unchanged.

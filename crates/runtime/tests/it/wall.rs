@@ -12,8 +12,9 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::os::unix::net::{SocketAddr, UnixDatagram, UnixListener};
 use std::path::{Path, PathBuf};
 
-/// What a program sees of a refused attack: nothing there, a read-only mount, or a refused call.
-const REFUSED: [&str; 4] = ["ENOENT", "EROFS", "EPERM", "EACCES"];
+/// What a program sees of a refused attack: nothing there, a read-only mount, a refused call, or an abstract address of
+/// another network namespace.
+const REFUSED: [&str; 5] = ["ENOENT", "EROFS", "EPERM", "EACCES", "ECONNREFUSED"];
 /// The user of the tests that an ordinary user repeats.
 const USER: u32 = 4242;
 
@@ -256,12 +257,17 @@ fn all_of_this_holds_for_an_ordinary_user() {
     let folder = tempfile::tempdir().unwrap();
     std::os::unix::fs::chown(folder.path(), Some(USER), Some(USER)).unwrap();
     let names = [
-        "metadata_and_sockets_of_others_are_out_of_reach",
-        "so_they_are_without_namespaces",
-        "so_they_are_with_an_older_landlock_or_none",
-        "what_falls_away_is_named_and_required_refuses_it",
-        "a_folder_that_is_a_link_and_links_to_what_was_given_work",
-        "a_link_in_its_own_folder_opens_nothing_outside",
+        "wall::metadata_and_sockets_of_others_are_out_of_reach",
+        "wall::so_they_are_without_namespaces",
+        "wall::so_they_are_with_an_older_landlock_or_none",
+        "wall::what_falls_away_is_named_and_required_refuses_it",
+        "wall::a_folder_that_is_a_link_and_links_to_what_was_given_work",
+        "wall::a_link_in_its_own_folder_opens_nothing_outside",
+        "claims::a_virtual_environment_of_its_own_names_an_installation_and_nothing_else",
+        "claims::a_first_line_or_a_link_opens_no_program_of_others_and_nothing_around_it",
+        "claims::a_folder_that_is_exchanged_while_a_process_starts_opens_nothing",
+        "claims::a_hidden_file_cannot_be_renamed_together_with_its_folder",
+        "claims::pipes_and_huge_files_in_its_own_folder_delay_no_start",
     ];
     let copies = folder.path().join("copies");
     copy_programs(&copies);
@@ -269,7 +275,7 @@ fn all_of_this_holds_for_an_ordinary_user() {
         .args([&format!("--reuid={USER}"), &format!("--regid={USER}"), "--clear-groups", "--"])
         .arg(copies.join("tests"))
         .arg("--exact")
-        .args(names.map(|name| format!("wall::{name}")))
+        .args(names)
         .env("PATH", "/usr/bin:/bin")
         .env(kit::COPIES, &copies)
         .env("HOME", folder.path())

@@ -184,6 +184,33 @@ elif verb == "unreadable":
     shutil.copy("/bin/sleep", "sleep")
     os.chmod("sleep", 0o111)
     os.execv("./sleep", ["sleep", "1000"])
+elif verb == "leader":
+    # The first thread ends; another one holds memory.
+    import ctypes, platform, threading
+    def hold():
+        time.sleep(0.3)
+        file = os.memfd_create("held")
+        for _ in range(300):
+            os.write(file, bytes(1 << 20))
+        time.sleep(60)
+    threading.Thread(target=hold).start()
+    ctypes.CDLL(None).syscall(60 if platform.machine() == "x86_64" else 93, 0)
+elif verb == "tables":
+    # Reads one byte of every 2 MiB: no page is its own, but each needs a page of the table.
+    import ctypes
+    system = ctypes.CDLL(None)
+    system.mmap.restype, system.mmap.argtypes = ctypes.c_void_p, [ctypes.c_void_p, ctypes.c_size_t] + [ctypes.c_int] * 3 + [ctypes.c_long]
+    step, count = 2 << 20, 100_000
+    start = system.mmap(None, step * count, 1, 0x4022, -1, 0)
+    system.madvise(ctypes.c_void_p(start), ctypes.c_size_t(step * count), 15)
+    for number in range(count):
+        ctypes.string_at(start + number * step, 1)
+    time.sleep(60)
+elif verb == "reserve":
+    file = os.open("reserved", os.O_CREAT | os.O_RDWR)
+    time.sleep(1.5)
+    os.posix_fallocate(file, 0, 200 << 20)
+    time.sleep(60)
 elif verb == "threads":
     import threading
     threading.stack_size(64 * 1024)

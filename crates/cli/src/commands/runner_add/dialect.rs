@@ -13,6 +13,7 @@ const OLDER_IMPORT: &str = "langbot_plugin.api.definition.components.agent_runne
 /// Folders of a plugin that are not its own code.
 const FOREIGN: [&str; 4] = [".venv", "venv", "node_modules", ".git"];
 const DEPTH_MAX: usize = 8;
+const FILE_BYTES_MAX: u64 = 1 << 20;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Dialect {
@@ -34,9 +35,11 @@ pub(super) enum Sdk {
 /// From the kinds of its components and from what its code imports.
 pub(super) fn of(folder: &Path) -> Result<Dialect, Failure> {
     let mut files = Vec::new();
+    let folder = &std::fs::canonicalize(folder)?;
     collect(folder, 0, &mut files)?;
     let is_older = files.iter().any(|file| {
-        let text = std::fs::read_to_string(file).unwrap_or_default();
+        let text = greenroom_config::read_plain(file, FILE_BYTES_MAX).unwrap_or_default();
+        let text = String::from_utf8_lossy(&text);
         match file.extension().is_some_and(|extension| extension == "py") {
             true => text.contains(OLDER_IMPORT),
             false => text
