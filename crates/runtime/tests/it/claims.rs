@@ -156,7 +156,7 @@ async fn pipes_and_huge_files_in_its_own_folder_delay_no_start() {
     std::fs::File::create(&config).unwrap().set_len(1 << 40).unwrap();
     assert_eq!(kit.output(&spec).await, json!({file.as_str(): "ok: text"}));
     // As the program itself: refused at once, not waited for.
-    rustix::fs::mknodat(CWD, &kit.path("own/run"), FileType::Fifo, Mode::from_raw_mode(0o777), 0)
+    rustix::fs::mknodat(CWD, kit.path("own/run"), FileType::Fifo, Mode::from_raw_mode(0o777), 0)
         .unwrap();
     let piped = ChildSpec { command: vec!["./run".into()], ..spec };
     assert!(kit.run(&piped).await.is_err());
