@@ -103,6 +103,13 @@ async fn a_young_database_that_lost_its_whole_log_goes_on_when_the_loss_is_accep
     host.start_again().await;
 }
 
+/// Of a host that does not run.
+#[expect(clippy::disallowed_methods, reason = "the program under test is started here")]
+fn doctor(host: &TestHost) -> std::process::Output {
+    let mut doctor = std::process::Command::new(PROGRAM);
+    doctor.args(["doctor", "--data"]).arg(host.data()).output().unwrap()
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_damaged_page_makes_the_host_not_ready_and_doctor_says_so() {
     let mut host = TestHost::start(PROGRAM, "").await;
@@ -114,8 +121,7 @@ async fn a_damaged_page_makes_the_host_not_ready_and_doctor_says_so() {
     let bytes = std::fs::read(&file).unwrap();
     let at = bytes.windows(20).rposition(|window| window == [b'x'; 20]).unwrap();
     overwrite(&file, at as u64, b"y");
-    let mut doctor = std::process::Command::new(PROGRAM);
-    let doctor = doctor.args(["doctor", "--data"]).arg(host.data()).output().unwrap();
+    let doctor = doctor(&host);
     let said = String::from_utf8_lossy(&doctor.stdout).into_owned();
     assert_eq!(doctor.status.code(), Some(1), "{said}");
     assert!(said.contains("of the database file differs from its checksum"), "{said}");
