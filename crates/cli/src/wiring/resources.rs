@@ -40,11 +40,16 @@ pub(crate) fn resources(config: &Config, program: &str, address: SocketAddr) -> 
         url: format!("http://{}", reachable(address)),
         address: Some(reachable(address)),
     };
-    ResourceSettings {
-        models: models(config),
-        tools: ToolSettings { cli, ..tools(&config.tools) },
-        search_model: config.search_model.clone(),
+    let mut tools = ToolSettings { cli, ..tools(&config.tools) };
+    for server in &mut tools.mcp {
+        if let McpTransport::Stdio(spec) = &mut server.transport {
+            // What its own table names is given to it.
+            let secrets = super::secret_files(config).into_iter();
+            let others = secrets.filter(|file| !spec.paths.contains(file)).collect::<Vec<_>>();
+            spec.hidden.extend(others);
+        }
     }
+    ResourceSettings { models: models(config), tools, search_model: config.search_model.clone() }
 }
 
 /// The configured models, or the default model.

@@ -199,6 +199,25 @@ async fn a_call_is_checked_carried_out_and_kept() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_secret_file_in_the_folders_of_a_server_is_hidden_from_it() {
+    let secret = "[tools.other]\ncommand = [\"true\"]\nnetwork = false\nenv = { KEY = { file = \"DOCS/note.txt\" } }";
+    let stage = stage(secret, r#"tools = ["files.*"]"#).await;
+    let note = docs(&stage).join("note.txt");
+    let steps = vec![
+        use_tool("read", "files.read_text_file", json!({"path": note})),
+        use_tool("list", "files.list_directory", json!({"path": docs(&stage)})),
+    ];
+    let run = play(&stage, "ann", "c1", steps).await;
+    assert_eq!(outcome(&run), (RunStatus::Completed, ""));
+    // Not even `[redacted]`: the server itself did not see it.
+    let read = stage.told("read").await;
+    assert_eq!(read["result"]["result"]["content"], "", "{read}");
+    // The server works, and sees that there is something.
+    let list = stage.told("list").await.to_string();
+    assert!(list.contains("note.txt"), "{list}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn large_results_and_images_become_artifacts() {
     let stage = stage("", r#"tools = ["files.*", "everything.*"]"#).await;
     let large = docs(&stage).join("large.txt");
