@@ -104,7 +104,7 @@ async fn external_and_expensive_schemas_are_refused() {
 #[tokio::test(flavor = "multi_thread")]
 async fn an_endless_list_is_cut() {
     let kit = Kit::new();
-    let many = kit.hostile("many");
+    let many = kit.hostile_with("many", |settings| settings.limits.tools_max = 2000);
     ready(&many).await;
     assert_eq!(many.tools().len(), 2000);
     assert!(!many.health().warnings.is_empty());

@@ -5,7 +5,7 @@ import type { BaseEvent, Interrupt, Message, ResumeEntry } from "@ag-ui/core";
 import { hostUrl } from "@/api/base";
 import { ApiError, path, WRITE_HEADERS } from "@/api/client";
 import { newId } from "@/api/new-id";
-import type { Approval, JsonObject } from "@/api/types";
+import type { Approval } from "@/api/types";
 import type { ApprovalEntry, Delivery, Entry, FileRef, UserEntry } from "./entry";
 import { isObject, textOr } from "./entry";
 import { entryOfCustom, errorOf, type Failure } from "./live-events";
@@ -75,15 +75,9 @@ export class LiveRun {
     void this.#follow();
   }
 
-  /** Follows the run that gets this answer to a question; giving it again changes nothing. */
-  answer(interaction: JsonObject): void {
-    this.#props = { interaction };
-    void this.#follow();
-  }
-
-  /** Presses a button of a card and follows its run. */
-  press(press: object): void {
-    this.#props = press;
+  /** Sends an answer to a question or a pressed button, and follows its run; sending it again changes nothing. */
+  act(props: object): void {
+    this.#props = props;
     void this.#follow();
   }
 

@@ -2,24 +2,12 @@
 import { ApiError, get, path, type Page } from "@/api/client";
 import { newId } from "@/api/new-id";
 import { ENDED, type Approval, type Artifact, type JsonObject, type Run, type TranscriptItem } from "@/api/types";
-import type { Entry, FileRef } from "./entry";
+import type { FileRef } from "./entry";
 import { LiveRun, OWN } from "./live-run";
 import { HistoryEntries, merge } from "./merge";
+import type { Rights, ThreadView } from "./thread-view";
 
-export interface ThreadView {
-  entries: Entry[];
-  /** The first page is loading. */
-  loading: boolean;
-  loadingOlder: boolean;
-  hasOlder: boolean;
-  error: unknown;
-  /** Active runs. */
-  active: LiveRun[];
-  /** The agent of the last message. */
-  lastAgent: string | null;
-  /** Increases with every change. */
-  version: number;
-}
+export type { Rights, ThreadView };
 
 const PAGE = 100;
 const RUNS = 100;
@@ -27,13 +15,6 @@ const RUNS = 100;
 const FAILURES_SHOWN = 5;
 /** Maximum rate of updates of growing text. */
 const SHOW_EVERY_MS = 50;
-
-/** What the session may do here. */
-export interface Rights {
-  /** Readers may not open streams of runs; they see stored history. */
-  follows: boolean;
-  showsApprovals: boolean;
-}
 
 export class Thread {
   readonly id: string;
@@ -145,28 +126,26 @@ export class Thread {
   }
 
   send(agent: string, text: string, files: FileRef[]): void {
-    const run = this.#newRun(agent, OWN + newId());
     this.#isNew = false;
-    this.#live.push(run);
-    run.send(text, files);
-    this.#changed();
+    this.#begin(agent, (run) => run.send(text, files));
   }
 
   /** Follows the run that gets the answer to a question of this run. */
   answered(runId: string, answer: JsonObject): void {
     const agent = this.#live.find((run) => run.hostRunId === runId)?.agent ?? this.#runs.get(runId)?.agent;
     if (!agent) return void this.refresh();
-    const run = this.#newRun(agent, OWN + newId());
-    this.#live.push(run);
-    run.answer({ ...answer, run_id: runId });
-    this.#changed();
+    this.#begin(agent, (run) => run.act({ interaction: { ...answer, run_id: runId } }));
   }
 
   /** Presses a button of a card: an event of its own, without a message. */
   press(agent: string, press: object): void {
+    this.#begin(agent, (run) => run.act(press));
+  }
+
+  #begin(agent: string, start: (run: LiveRun) => void): void {
     const run = this.#newRun(agent, OWN + newId());
     this.#live.push(run);
-    run.press(press);
+    start(run);
     this.#changed();
   }
 

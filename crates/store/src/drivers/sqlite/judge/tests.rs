@@ -164,10 +164,15 @@ fn a_missing_database_with_a_mark_is_a_problem() {
 }
 
 #[test]
-fn a_damaged_mark_is_a_problem_and_a_missing_one_is_not() {
+fn a_damaged_mark_is_a_problem_and_a_missing_one_where_there_was_one() {
     let mut facts = facts(mark(Sync::Full), log(4));
     facts.mark = Found::Damaged;
     assert!(problems(&facts).starts_with("the commit mark is damaged"));
     facts.mark = Found::Missing;
-    assert_eq!(problems(&facts), "");
+    assert!(problems(&facts).starts_with("the commit mark is missing"));
+    // Killed before its first mark, or an older version.
+    for sums in [Some(0), None] {
+        facts.sums = sums;
+        assert_eq!(problems(&facts), "");
+    }
 }
