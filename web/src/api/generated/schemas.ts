@@ -788,7 +788,7 @@ export interface components {
             /** @default 900 */
             expires_in_s?: number | null;
             /** @description The source whose actor it is, without `/`. Default: `api`. */
-            source?: string;
+            source?: string | null;
         };
         /** NewEvent */
         NewEvent: {

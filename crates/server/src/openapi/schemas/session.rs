@@ -23,10 +23,12 @@ pub(super) fn all() -> [(&'static str, Value); 5] {
         json!({"type": "string", "minLength": 1, "maxLength": 384, "pattern": "^[^\\u0000-\\u001f\\u007f-\\u009f]+$",
             "description": about})
     };
+    let mut source = id("The source whose actor it is, without `/`. Default: `api`.");
+    source["type"] = json!(["string", "null"]);
     let new_token = json!({"type": "object", "required": ["actor_id"], "additionalProperties": false,
     "properties": {
         "actor_id": id("The actor that the token speaks for."),
-        "source": id("The source whose actor it is, without `/`. Default: `api`."),
+        "source": source,
         "agents": {"type": ["array", "null"], "items": {"type": "string"},
             "description": "The agents that it may use. Default: those of the minting token."},
         "answers": {"type": "boolean", "default": false,
