@@ -12,13 +12,11 @@ use crate::watch::Watched;
 use crate::{output, sign_in, warnings, wiring};
 use greenroom_config::env;
 use greenroom_config::{Config, Loaded};
-use greenroom_host::artifacts::owner_of_bytes;
 use greenroom_host::resources::ResourceSettings;
 use greenroom_host::{Host, HostOptions, Redactor};
-use greenroom_objects::{Backend, Objects, ObjectsError};
 use greenroom_runtime::{RunnerSpec, RunnerStatus};
 use greenroom_server::{Server, hash_token};
-use greenroom_store::{OnLoss, Store};
+use greenroom_store::OnLoss;
 use greenroom_tools::{McpServer, McpStatus};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use std::net::SocketAddr;
@@ -87,24 +85,6 @@ pub async fn run(args: Args) -> Outcome {
 }
 
 /// Prints the warnings that `check` prints.
-/// Opens the bytes of artifacts. After the loss of a whole database its folder belongs to none: it is kept aside.
-async fn open_objects(place: &Backend, store: &Store, on_loss: OnLoss) -> Result<Objects, Failure> {
-    let owner = owner_of_bytes(store.cursor_key());
-    let mut opened = Objects::open(place, &owner).await;
-    if let (Err(ObjectsError::Foreign { .. }), Backend::Folder(path), OnLoss::Accept) =
-        (&opened, place, on_loss)
-    {
-        let aside = path.with_extension(format!("lost-{}", store.epoch()));
-        std::fs::rename(path, &aside)?;
-        tracing::warn!(folder = %aside.display(), "the artifacts of the lost database were moved");
-        opened = Objects::open(place, &owner).await;
-    }
-    opened.map_err(|error| {
-        let context = format!("cannot use `{place}` for artifacts");
-        Failure::from(anyhow::Error::new(error).context(context))
-    })
-}
-
 fn print_warnings(loaded: &Loaded) {
     warnings::all(loaded).iter().for_each(|warning| output::note(&warning.show(loaded.path())));
 }
@@ -187,7 +167,8 @@ impl Running {
         let store = store.map_err(anyhow::Error::new)??;
         let program = std::env::current_exe()?.to_string_lossy().into_owned();
         let runners = wiring::runners(&config, &program, &data, doors.for_children());
-        let objects = open_objects(&wiring::artifacts(&config, &data), &store, on_loss).await?;
+        let objects =
+            database::open_objects(&wiring::artifacts(&config, &data), &store, on_loss).await?;
         let resources = wiring::resources(&config, &program, doors.for_children());
         let host = Host::start(HostOptions {
             store,

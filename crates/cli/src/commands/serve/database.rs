@@ -1,9 +1,11 @@
-//! Opens the database at start.
+//! Opens the database and the bytes of artifacts at start.
 //!
 //! Invariant: an error names the database without user and password.
 
 use super::Migrate;
 use crate::failure::{Exit, Failure};
+use greenroom_host::artifacts::owner_of_bytes;
+use greenroom_objects::{Backend, Objects, ObjectsError};
 use greenroom_store::{Location, OnLoss, Options, SchemaVersion, Store, StoreError};
 
 /// What an operator can do about damage.
@@ -40,4 +42,26 @@ pub(super) fn open(options: &Options, migrate: Migrate, on_loss: OnLoss) -> Resu
         OnLoss::Accept => Store::open_accepting_loss,
     };
     open(options).map_err(failed)
+}
+
+/// Opens the bytes of artifacts. After the loss of a whole database its folder belongs to none: it is kept aside.
+pub(super) async fn open_objects(
+    place: &Backend,
+    store: &Store,
+    on_loss: OnLoss,
+) -> Result<Objects, Failure> {
+    let owner = owner_of_bytes(store.cursor_key());
+    let mut opened = Objects::open(place, &owner).await;
+    if let (Err(ObjectsError::Foreign { .. }), Backend::Folder(path), OnLoss::Accept) =
+        (&opened, place, on_loss)
+    {
+        let aside = path.with_extension(format!("lost-{}", store.epoch()));
+        std::fs::rename(path, &aside)?;
+        tracing::warn!(folder = %aside.display(), "the artifacts of the lost database were moved");
+        opened = Objects::open(place, &owner).await;
+    }
+    opened.map_err(|error| {
+        let context = format!("cannot use `{place}` for artifacts");
+        Failure::from(anyhow::Error::new(error).context(context))
+    })
 }
