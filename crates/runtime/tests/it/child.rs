@@ -45,7 +45,7 @@ impl Kit {
     fn on(limits: Limits, without: Without) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let path = |name: &str| folder.path().join(name);
-        for name in ["data/run", "own", "other"] {
+        for name in ["data/run", "own", "other", "program"] {
             std::fs::create_dir_all(path(name)).unwrap();
         }
         // As the product does: the data folder is its own alone.
@@ -54,6 +54,10 @@ impl Kit {
         }
         for name in ["data/admin-token", "own/file", "other/file"] {
             std::fs::write(path(name), "text").unwrap();
+        }
+        // Other users cannot read them where this checkout is in a closed folder.
+        for name in ["child.py", "wall.py"] {
+            std::fs::copy(script(name), path("program").join(name)).unwrap();
         }
         let settings = Settings {
             users: greenroom_runtime::UserIds::default(),
@@ -98,7 +102,7 @@ impl Kit {
     }
 
     pub(crate) fn spec(&self, args: &[&str]) -> ChildSpec {
-        let program = [python(), script("child.py")];
+        let program = [python(), self.text("program/child.py")];
         let args = args.iter().map(|word| (*word).to_owned());
         ChildSpec {
             name: "child".into(),
