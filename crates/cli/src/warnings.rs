@@ -162,7 +162,7 @@ fn tools(config: &Config) -> Problems<'_> {
                     problems.push((vec!["tools", name, key], format!("tools `{name}`: {problem}")));
                 }
             }
-            ToolSource::Module { manifest } => {
+            ToolSource::Module { manifest, .. } => {
                 let missing = of_manifest(manifest).into_iter();
                 problems.extend(missing.map(|problem| {
                     (vec!["tools", name, "manifest"], format!("tools `{name}`: {problem}"))

@@ -62,7 +62,7 @@ fn parts(config: &Config) -> Vec<(PathBuf, Option<SystemTime>)> {
 pub(crate) fn named_files(config: &Config) -> impl Iterator<Item = PathBuf> {
     let scripts = config.models.iter().filter_map(|model| model.script.clone());
     let tools = config.tools.values().flat_map(|source| match source {
-        ToolSource::Module { manifest } => vec![manifest.clone()],
+        ToolSource::Module { manifest, .. } => vec![manifest.clone()],
         ToolSource::Skills { dir } => skills(dir),
         ToolSource::Mcp(_) => Vec::new(),
     });

@@ -16,6 +16,8 @@ pub enum ToolSource {
     /// A manifest of methods (`docs/guides/tools.md`).
     Module {
         manifest: PathBuf,
+        /// The configuration file, which is hidden from its methods.
+        configuration: PathBuf,
     },
     /// A folder with one folder per skill.
     Skills {
@@ -58,7 +60,8 @@ impl ToolSource {
             Kind::Mcp => mcp(&mut reader).map(Box::new).map(ToolSource::Mcp),
             Kind::Module => {
                 let manifest = reader.require("manifest").and_then(|value| value.path());
-                manifest.map(|manifest| ToolSource::Module { manifest })
+                let configuration = reader.cx.file.clone();
+                manifest.map(|manifest| ToolSource::Module { manifest, configuration })
             }
             Kind::Skills => {
                 let dir = reader.require("dir").and_then(|value| value.path());

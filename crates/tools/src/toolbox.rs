@@ -39,6 +39,8 @@ pub struct ToolSettings {
     pub mcp: Vec<McpSettings>,
     /// Manifests of user-defined modules.
     pub modules: Vec<PathBuf>,
+    /// Hidden from their methods, unless the manifest lists the very path.
+    pub hidden: Vec<PathBuf>,
     /// Folders of skills.
     pub skills: Vec<PathBuf>,
     pub cli: CliProgram,

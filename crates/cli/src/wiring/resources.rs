@@ -41,14 +41,16 @@ pub(crate) fn resources(config: &Config, program: &str, address: SocketAddr) -> 
         address: Some(reachable(address)),
     };
     let mut tools = ToolSettings { cli, ..tools(&config.tools) };
+    let secrets = super::secret_files(config);
     for server in &mut tools.mcp {
         if let McpTransport::Stdio(spec) = &mut server.transport {
             // What its own table names is given to it.
-            let secrets = super::secret_files(config).into_iter();
-            let others = secrets.filter(|file| !spec.paths.contains(file)).collect::<Vec<_>>();
+            let others = secrets.iter().filter(|file| !spec.paths.contains(file)).cloned();
+            let others: Vec<PathBuf> = others.collect();
             spec.hidden.extend(others);
         }
     }
+    tools.hidden.extend(secrets);
     ResourceSettings { models: models(config), tools, search_model: config.search_model.clone() }
 }
 
@@ -291,7 +293,10 @@ fn tools(sources: &BTreeMap<String, ToolSource>) -> ToolSettings {
     let mut tools = ToolSettings::default();
     for (name, source) in sources {
         match source {
-            ToolSource::Module { manifest } => tools.modules.push(manifest.clone()),
+            ToolSource::Module { manifest, configuration } => {
+                tools.modules.push(manifest.clone());
+                tools.hidden = vec![configuration.clone()];
+            }
             ToolSource::Skills { dir } => tools.skills.push(dir.clone()),
             ToolSource::Mcp(server) => {
                 let transport = transport(name, &server.reach);

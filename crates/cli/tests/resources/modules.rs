@@ -7,6 +7,8 @@ use greenroom_protocol::RunStatus;
 use greenroom_testkit::http::Request;
 use greenroom_testkit::wait::wait_for;
 use serde_json::{Value, json};
+use std::fs::Permissions;
+use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::UnixListener;
 use std::path::Path;
 
@@ -228,6 +230,35 @@ async fn a_method_reaches_the_host_and_no_other_network_and_no_foreign_files() {
         let told =
             if files[path].is_null() || own[path].is_string() { &own[path] } else { &files[path] };
         assert!(told.as_str().unwrap().starts_with("done"), "{path}: {told}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_secret_file_and_the_configuration_in_the_folder_of_a_method_are_hidden_from_it() {
+    let more = "[tools.other]\ncommand = [\"true\"]\nnetwork = false\n\
+        env = { KEY = { file = \"lab/key\" } }\n";
+    let host = prepared(&format!("{CONFIG}{more}"));
+    let lab = module(&host, "lab", &method("files", ""));
+    for name in ["key", "note"] {
+        std::fs::write(lab.join(name), "0123456789").unwrap();
+        std::fs::set_permissions(lab.join(name), Permissions::from_mode(0o644)).unwrap();
+    }
+    // The manifest beside the configuration: its folder is that of the configuration.
+    let manifest = std::fs::read_to_string(lab.join("module.toml")).unwrap();
+    let manifest = manifest.replace("lab.py", "lab/lab.py").replace("\"out\"", "\"lab/out\"");
+    std::fs::write(host.folder().join("module.toml"), manifest).unwrap();
+    let file = host.folder().join("greenroom.toml");
+    let text = std::fs::read_to_string(&file).unwrap();
+    std::fs::write(&file, text.replace("lab/module.toml", "module.toml")).unwrap();
+    let stage = Stage::with(host).await;
+    let paths = json!({"lab/key": "read", "greenroom.toml": "read", "lab/note": "read"});
+    play(&stage, "ann", "c1", vec![call("files", "lab", "files", json!({"paths": paths}))]).await;
+    let files = data(&stage, "files").await;
+    assert_eq!(files["lab/note"], "done: 10", "{files}");
+    // Empty, or closed where there is no view of its own.
+    for hidden in ["lab/key", "greenroom.toml"] {
+        let told = files[hidden].as_str().unwrap();
+        assert!(["done: 0", "PermissionError"].contains(&told), "{files}");
     }
 }
 

@@ -9,6 +9,7 @@ use crate::project_cli;
 use greenroom_config::NetworkAccess;
 use greenroom_runtime::{ChildSpec, Confinement, Network};
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
 
 /// A module of the project CLI, for operators.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -99,10 +100,16 @@ impl Toolbox {
                 command: command.clone(),
                 dir: dir.clone(),
                 paths: paths.clone(),
+                hidden: self.hidden_from(paths),
                 network: self.network(network),
                 ..ChildSpec::default()
             },
         }
+    }
+
+    /// The configuration and secret files, but for what the manifest gives to the method.
+    fn hidden_from(&self, paths: &[PathBuf]) -> Vec<PathBuf> {
+        self.settings.hidden.iter().filter(|file| !paths.contains(file)).cloned().collect()
     }
 
     /// What a method may reach besides the host.
