@@ -61,8 +61,8 @@ unit: ## Run only the Rust tests, with one PostgreSQL for all of them
 	cargo run --quiet -p greenroom-testkit --bin with-postgres -- \
 		cargo nextest run --workspace $(FEATURES)
 
-soak: ## Run long tests: 200 kills (GREENROOM_KILLS), 1,000 corruptions, 20 backups of a busy host, a million fuzzed calls
-	GREENROOM_KILLS=$${GREENROOM_KILLS:-200} cargo nextest run --profile soak -p greenroom $(FEATURES) --test host crash --no-capture
+soak: ## Run long tests: 10,000 kills (GREENROOM_KILLS, hours), 1,000 corruptions, 20 backups of a busy host, a million fuzzed calls
+	GREENROOM_KILLS=$${GREENROOM_KILLS:-10000} cargo nextest run --profile soak -p greenroom $(FEATURES) --test host crash --no-capture
 	GREENROOM_CORRUPTIONS=$${GREENROOM_CORRUPTIONS:-1000} cargo nextest run --profile soak -p greenroom-store --test store damage::random --no-capture
 	GREENROOM_BACKUPS=20 cargo nextest run --profile soak -p greenroom $(FEATURES) --test backup busy --no-capture
 	GREENROOM_CALLS=1000000 cargo nextest run --profile soak -p greenroom $(FEATURES) --test proxy fuzz --no-capture

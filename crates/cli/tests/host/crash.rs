@@ -1,6 +1,7 @@
 //! The host is killed at random moments, again and again, under load.
 //!
-//! `GREENROOM_KILLS` says how often (20 unless told, 200 in the longer run), `GREENROOM_SEED` brings a failure's choices back.
+//! `GREENROOM_KILLS` says how often (two times 150 with short lives unless set, 10,000 in `make soak`),
+//! `GREENROOM_SEED` repeats the choices of a failure.
 
 use crate::facts::{self, Agent, OnInterrupt, Queue};
 use crate::senders::{Ids, Log, Sender};
@@ -14,11 +15,15 @@ use std::time::Duration;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 
-const KILLS: u64 = 20;
+const KILLS: u64 = 150;
+/// Kills of one data folder; after that the facts are checked, and the next folder begins empty.
+const KILLS_PER_FOLDER: u64 = 500;
 const KILLS_ON_POSTGRESQL: u64 = 5;
 const STOPS: u64 = 4;
 /// Most milliseconds that a ready host lives.
 const LIFE_MS_MAX: u64 = 700;
+const SHORT_LIFE_MS_MAX: u64 = 300;
+const SHORTEST_LIFE_MS_MAX: u64 = 60;
 /// Most milliseconds that a host lives which is killed while it starts.
 const START_MS_MAX: u64 = 150;
 
@@ -83,26 +88,40 @@ fn senders() -> Vec<Sender> {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn nothing_is_lost_or_doubled_when_the_host_is_killed_at_random_moments() {
-    let rounds = setting("GREENROOM_KILLS").unwrap_or(KILLS);
-    survive(CONFIG, rounds, kill_and_start).await;
+    let Some(kills) = setting("GREENROOM_KILLS") else {
+        return survive(CONFIG, KILLS, SHORT_LIFE_MS_MAX, kill_and_start).await;
+    };
+    let mut killed = 0;
+    while killed < kills {
+        let rounds = KILLS_PER_FOLDER.min(kills - killed);
+        survive(CONFIG, rounds, LIFE_MS_MAX, kill_and_start).await;
+        killed += rounds;
+        eprintln!("{killed} of {kills} kills survived");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn nothing_is_lost_or_doubled_when_the_host_is_killed_soon_after_its_start() {
+    survive(CONFIG, KILLS, SHORTEST_LIFE_MS_MAX, kill_and_start).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn nothing_is_lost_or_doubled_when_the_host_is_asked_to_stop() {
     let config = format!("limits.shutdown_grace_s = 0\n{CONFIG}");
-    survive(&config, STOPS, async |host, _| stop_and_start(host).await).await;
+    survive(&config, STOPS, LIFE_MS_MAX, async |host, _| stop_and_start(host).await).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn nothing_is_lost_or_doubled_when_a_host_on_postgresql_is_killed() {
     let database = tokio::task::spawn_blocking(Database::fresh).await.unwrap();
     let config = format!("store.url = \"{}\"\n{CONFIG}", database.url);
-    survive(&config, KILLS_ON_POSTGRESQL, kill_and_start).await;
+    survive(&config, KILLS_ON_POSTGRESQL, LIFE_MS_MAX, kill_and_start).await;
 }
 
 async fn survive(
     config: &str,
     rounds: u64,
+    life_ms_max: u64,
     mut end_and_start: impl AsyncFnMut(&mut TestHost, &mut Random),
 ) {
     let now = std::time::UNIX_EPOCH.elapsed().unwrap();
@@ -118,7 +137,7 @@ async fn survive(
     }
     for _ in 0..rounds {
         // The moment is what the seed decides; nothing is waited for.
-        tokio::time::sleep(Duration::from_millis(random.below(LIFE_MS_MAX))).await;
+        tokio::time::sleep(Duration::from_millis(random.below(life_ms_max))).await;
         end_and_start(&mut host, &mut random).await;
         assert_eq!(host.leftovers(), [""; 0], "runners of an earlier host live on");
     }
