@@ -6,6 +6,7 @@
 mod approvals;
 pub mod audit;
 pub mod chunk;
+mod clock;
 pub mod commands;
 mod condition;
 mod conditions;

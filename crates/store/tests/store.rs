@@ -100,6 +100,8 @@ suite! {
         a_plain_run_takes_eight_rows_at_most;
     lanes:
         a_serial_run_starts_with_its_predecessors_terminal,
+        a_run_starts_after_the_end_of_its_predecessor,
+        a_repeated_terminal_returns_the_run_that_it_started,
         results_without_a_terminal_start_nothing,
         a_full_lane_writes_nothing_and_a_retry_is_a_first_try,
         parallel_runs_never_wait_and_are_not_waited_for,

@@ -12,7 +12,7 @@ use super::transcript::{ItemPosition, count_event, insert_item};
 use crate::reads::events::{EventKey, Known, stored_source};
 use crate::sql::Tx;
 use crate::types::{GrantDoc, NewArtifact, NewItem, OnInterrupt, Queue, RunRow};
-use crate::{StoreError, params, reads};
+use crate::{StoreError, clock, params, reads};
 use greenroom_protocol::{Replaces, RunStatus};
 
 #[derive(Debug, Clone)]
@@ -284,7 +284,8 @@ impl AcceptEvent {
             cancel_requested: false,
             steers: run.steers,
             created_at: self.now_ms,
-            started_at: starts.then_some(self.now_ms),
+            // Its predecessor may have ended after this command was made.
+            started_at: starts.then(|| self.now_ms.max(clock::now_ms())),
             finished_at: None,
             error: None,
             usage: None,

@@ -1,11 +1,10 @@
 //! The record of a loss that an operator accepted: a fact like any other.
 
 use super::results::insert_host_event;
-use crate::StoreError;
 use crate::sql::Tx;
 use crate::types::HostEvent;
+use crate::{StoreError, clock};
 use serde_json::json;
-use std::time::SystemTime;
 
 /// The workspace of the host's own events.
 const WORKSPACE: &str = "default";
@@ -16,12 +15,10 @@ pub(crate) fn record_accepted_loss(
     epoch: i64,
     found: &str,
 ) -> Result<(), StoreError> {
-    let since = SystemTime::UNIX_EPOCH.elapsed().unwrap_or_default();
-    let now_ms = i64::try_from(since.as_millis()).unwrap_or(i64::MAX);
     let event = HostEvent {
         event_id: format!("store.loss_accepted.{epoch}"),
         event_type: "store.loss_accepted".to_owned(),
         body: json!({"data": {"found": found, "start": epoch}}).to_string(),
     };
-    insert_host_event(tx, WORKSPACE, &event, (None, None), now_ms)
+    insert_host_event(tx, WORKSPACE, &event, (None, None), clock::now_ms())
 }

@@ -28,7 +28,7 @@ pub fn get(tx: &mut dyn Tx, workspace: &str, run_id: &str) -> Result<Option<RunR
     row.map(read).transpose()
 }
 
-/// The run of a conversation that the host started at a given time.
+/// The run of a conversation that started when its predecessor ended, as `start_next` stores it.
 pub(crate) fn started_at(
     tx: &mut dyn Tx,
     workspace: &str,
@@ -39,7 +39,8 @@ pub(crate) fn started_at(
         select!(
             "WHERE workspace_id = ?1 AND conversation_id = ?2
                AND finished_at IS NULL AND status = ?4
-               AND queue <> ?5 AND started_at = ?3 LIMIT 1"
+               AND queue <> ?5
+               AND started_at = CASE WHEN created_at > ?3 THEN created_at ELSE ?3 END LIMIT 1"
         ),
         params![workspace, conversation, started_at, RunStatus::Running, Queue::Parallel],
     )?;

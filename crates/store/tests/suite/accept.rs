@@ -8,6 +8,8 @@ use greenroom_store::types::{OnInterrupt, Queue, RunRow};
 
 pub(crate) async fn a_new_event_starts_its_run_at_once(ground: Ground) {
     let store = ground.open();
+    let accepted = store.commit(event("c", "a")).await.unwrap();
+    let Accepted::New { run: Some(started), displaced } = accepted else { panic!("{accepted:?}") };
     let expected = RunRow {
         workspace_id: "default".to_owned(),
         run_id: "run-a".to_owned(),
@@ -32,16 +34,15 @@ pub(crate) async fn a_new_event_starts_its_run_at_once(ground: Ground) {
         cancel_requested: false,
         steers: false,
         created_at: 1_000,
-        started_at: Some(1_000),
+        started_at: started.started_at,
         finished_at: None,
         error: None,
         usage: None,
         isolation: None,
         session: String::new(),
     };
-    let accepted = store.commit(event("c", "a")).await.unwrap();
-    let new = Accepted::New { run: Some(expected.clone()), displaced: Displaced::default() };
-    assert_eq!(accepted, new);
+    assert_eq!((&started, displaced), (&expected, Displaced::default()));
+    assert!(started.started_at >= Some(started.created_at), "{:?}", started.started_at);
     assert_eq!(run(&store, "run-a").await, expected);
     let events = store.read(|tx| reads::events::by_id(tx, W, "a")).await.unwrap();
     assert_eq!(events.len(), 1);

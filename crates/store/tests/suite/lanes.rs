@@ -2,9 +2,12 @@
 
 use super::support::*;
 use greenroom_protocol::RunStatus;
-use greenroom_store::commands::{Accepted, Applied, ApplyResults, Displaced, Terminal};
+use greenroom_store::commands::{
+    AcceptEvent, Accepted, Applied, ApplyResults, Displaced, Terminal,
+};
 use greenroom_store::types::Queue;
 use greenroom_store::{Store, reads};
+use std::time::UNIX_EPOCH;
 
 pub(crate) async fn a_serial_run_starts_with_its_predecessors_terminal(ground: Ground) {
     let store = ground.open();
@@ -24,6 +27,30 @@ pub(crate) async fn a_serial_run_starts_with_its_predecessors_terminal(ground: G
     assert_eq!(apply(&store, completed(&next, 1)).await.as_deref(), Some("run-d"));
     let last = run(&store, "run-d").await;
     assert_eq!(apply(&store, completed(&last, 1)).await, None);
+}
+
+pub(crate) async fn a_run_starts_after_the_end_of_its_predecessor(ground: Ground) {
+    let store = ground.open();
+    let now_ms = now_ms();
+    let first = accept(&store, AcceptEvent { now_ms: now_ms - 20, ..event("c", "a") }).await;
+    apply(&store, ApplyResults { now_ms, ..completed(&first, 1) }).await;
+    // Prepared while the first one ran, committed after its end.
+    let next = accept(&store, AcceptEvent { now_ms: now_ms - 10, ..event("c", "b") }).await;
+    assert_eq!((next.status, next.created_at), (RunStatus::Running, now_ms - 10));
+    assert!(next.started_at >= Some(now_ms), "{:?} is before {now_ms}", next.started_at);
+}
+
+pub(crate) async fn a_repeated_terminal_returns_the_run_that_it_started(ground: Ground) {
+    let store = ground.open();
+    let first = accept(&store, event("c", "a")).await;
+    accept(&store, AcceptEvent { now_ms: 5_000, ..event("c", "b") }).await;
+    for attempt in ["the first time", "again"] {
+        let outcome = store.commit(completed(&first, 1)).await.unwrap();
+        let Applied::Done { next: Some(next), .. } = outcome else {
+            panic!("{attempt}: {outcome:?}")
+        };
+        assert_eq!((next.run_id.as_str(), next.started_at), ("run-b", Some(5_000)), "{attempt}");
+    }
 }
 
 pub(crate) async fn results_without_a_terminal_start_nothing(ground: Ground) {
@@ -119,4 +146,8 @@ pub(crate) async fn a_thousand_conversations_do_not_wait_for_each_other(ground: 
 async fn accept_running(store: &Store, n: usize) {
     let run = accept(store, event(&format!("c{n}"), &format!("e{n}"))).await;
     assert_eq!(run.status, RunStatus::Running);
+}
+
+fn now_ms() -> i64 {
+    UNIX_EPOCH.elapsed().unwrap().as_millis().try_into().unwrap()
 }
