@@ -84,8 +84,9 @@ impl Server {
     pub fn start() -> Server {
         let programs = find_programs();
         let folder = make_folder();
-        let port = free_port();
         initialise(&programs, folder.path());
+        // Chosen last: another test may get the same one before the server listens.
+        let port = free_port();
         let server = Server { programs, folder, port, keeper: Mutex::new(None) };
         server.launch();
         server
