@@ -181,7 +181,7 @@ fn stop_reason(reason: &str) -> &str {
         "stop" => "end_turn",
         "tool_calls" => "tool_use",
         "length" => "max_tokens",
-        "content_filter" => "provider_error",
+        "content_filter" => "refusal",
         other => other,
     }
 }

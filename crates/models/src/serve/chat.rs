@@ -110,7 +110,7 @@ fn element(part: &Value) -> Option<ContentElement> {
 }
 
 pub(super) fn body(decoded: &DecodedRequest, stamp: &Stamp, completion: &Completion) -> Value {
-    let mut message = json!({"role": "assistant", "content": null, "provider_error": null});
+    let mut message = json!({"role": "assistant", "content": null, "refusal": null});
     let (mut text_content, mut reasoning) = (String::new(), String::new());
     let (mut calls, mut images) = (Vec::new(), Vec::new());
     for part in &completion.parts {
