@@ -100,9 +100,6 @@ fn common(page_size_max: usize) -> Value {
         "approval_id_in_path": in_path("The id of an approval."),
         "delivery_id_in_path": in_path("The id of a delivery."),
         "agent_in_path": in_path("The name of an agent."),
-        "model_name_in_path": {"name": "name", "in": "path", "required": true,
-            "description": "The name of a granted model; for Gemini with `:` and an action.",
-            "schema": text()},
         "thread_in_path": {"name": "thread", "in": "path", "required": true,
             "description": "The id of a thread, which is a conversation.",
             "schema": {"type": "string", "minLength": 1, "maxLength": EVENT_ID_BYTES_MAX,
@@ -116,6 +113,9 @@ fn common(page_size_max: usize) -> Value {
         "x-greenroom-token",
         "For admins: the token whose actor it is, if that token has actors of its own.",
     );
+    parts["model_name_in_path"] = json!({"name": "name", "in": "path", "required": true,
+        "description": "The name of a granted model; for Gemini with `:` and an action.",
+        "schema": text()});
     parts["file_token_in_path"] = in_path("The last part of the address.");
     parts
 }

@@ -6,13 +6,13 @@
 use super::Wire;
 use crate::{ModelSettings, ProviderKind};
 use base64::Engine;
-use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use base64::engine::general_purpose::{STANDARD, STANDARD_NO_PAD};
 use greenroom_protocol::Object;
 use greenroom_protocol::api::models::ModelStreamItem;
 use serde_json::{Value, json};
 
-/// Marks strings of the gateway.
-const PREFIX: &str = "grs1.";
+/// Marks data of the gateway. All of it is base64, because clients of Gemini decode signatures.
+const PREFIX: &str = "greenroom1";
 
 /// Puts the data of a reasoning item into a string.
 pub(super) fn seal(item: &mut ModelStreamItem) {
@@ -20,7 +20,7 @@ pub(super) fn seal(item: &mut ModelStreamItem) {
     if segment.get("type") == Some(&"reasoning".into())
         && let Some(data) = segment.get_mut("data")
     {
-        *data = format!("{PREFIX}{}", URL_SAFE_NO_PAD.encode(data.to_string())).into();
+        *data = STANDARD.encode(format!("{PREFIX}{data}")).into();
     }
 }
 
@@ -44,6 +44,8 @@ pub(super) fn open(wire: Wire, target: &ModelSettings, segment: &mut Object) {
 }
 
 fn unsealed(text: &str) -> Option<Value> {
-    let bytes = URL_SAFE_NO_PAD.decode(text.strip_prefix(PREFIX)?).ok()?;
-    serde_json::from_slice(&bytes).ok()
+    // Some clients encode it again, in the other alphabet.
+    let text = text.trim_end_matches('=').replace('-', "+").replace('_', "/");
+    let bytes = STANDARD_NO_PAD.decode(text).ok()?;
+    serde_json::from_slice(bytes.strip_prefix(PREFIX.as_bytes())?).ok()
 }
