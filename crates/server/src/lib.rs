@@ -31,6 +31,7 @@ mod response;
 mod router;
 mod runs;
 mod session;
+mod sign_in;
 mod stream;
 mod stream_access;
 mod system;
