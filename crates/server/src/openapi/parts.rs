@@ -143,7 +143,7 @@ pub(super) fn headers() -> Value {
 }
 
 /// Every error status and its meaning.
-const PROBLEMS: [(&str, &str); 14] = [
+const PROBLEMS: [(&str, &str); 15] = [
     ("400", "`invalid_argument`: the request is not as described here."),
     ("401", "`unauthorized`: no token or session, or an unknown one."),
     (
