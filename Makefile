@@ -54,6 +54,7 @@ test: ## Run all checks: format, lints, tests on SQLite and PostgreSQL, web inte
 	./tests/outside/model-gateway/run.sh
 	./tests/outside/mcp-gateway/run.sh
 	./tests/outside/agui/run.sh
+	./tests/outside/mcp/run.sh
 	./tests/outside/langbot/run.sh
 	./tests/outside/web/run.sh
 	./sdks/python/run-tests.sh

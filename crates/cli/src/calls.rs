@@ -5,15 +5,13 @@
 use crate::output::{columns_of, plain};
 use crate::timezone;
 use greenroom_protocol::Object;
-use greenroom_protocol::api::platform::ApprovalView;
+use greenroom_protocol::api::platform::{ApprovalView, TOOL_CALL, TOOL_INPUT};
 use greenroom_tools::project_cli::TOOL_NAME;
 use greenroom_tools::ui::Language;
 use greenroom_tools::{Risk, subject};
 use jiff::tz::TimeZone;
 use serde_json::Value;
 
-/// The action of an approval for a tool call.
-const TOOL_CALL: &str = "tool.call";
 /// Width of the arguments of a call.
 const ARGUMENTS_COLUMNS: usize = 80;
 /// Width of the subject of an approval.
@@ -44,6 +42,17 @@ pub fn arguments(tool_name: &str, parameters: &Value) -> String {
 /// The tool or action of an approval, and its subject or arguments.
 pub fn request(approval: &ApprovalView, language: Language) -> (String, String) {
     let payload = Value::Object(approval.payload.clone());
+    if approval.action == TOOL_INPUT {
+        let part = |of: &Object, key| of.get(key).and_then(Value::as_str).map(str::to_owned);
+        let server = part(&approval.target, "server").unwrap_or_default();
+        let asked = [part(&approval.payload, "message"), part(&approval.payload, "url")];
+        let asked: Vec<String> = asked.into_iter().flatten().collect();
+        let who = match language {
+            Language::English => format!("question of {server}"),
+            Language::Chinese => format!("{server} 的提问"),
+        };
+        return (short(&who, 80), short(&asked.join(" "), SUBJECT_COLUMNS));
+    }
     match tool_of(&approval.action, &approval.target) {
         Some(tool) => {
             let about = about(approval, language);
@@ -70,8 +79,13 @@ pub fn answers(approval: &ApprovalView, language: Language, option: &str) -> Str
     let risk = approval.target.get("risk").and_then(Value::as_str).and_then(Risk::parse);
     let warning = subject::warning(risk.unwrap_or(Risk::External), language);
     let id = plain(&approval.approval_id);
-    let [allow, deny] =
-        ["allow", "deny"].map(|decision| format!("`greenroom approvals {decision} {id}{option}`"));
+    let [allow, deny] = ["allow", "deny"].map(|decision| {
+        let values = match approval.payload.get("requested_schema") {
+            Some(schema) if decision == "allow" => format!(" --values '{}'", fields(schema)),
+            _ => String::new(),
+        };
+        format!("`greenroom approvals {decision} {id}{option}{values}`")
+    });
     match language {
         Language::English => format!("  {warning}\n  allow: {allow}\n  deny:  {deny}"),
         Language::Chinese => {
@@ -90,6 +104,17 @@ pub fn actor(approval: &ApprovalView) -> Option<String> {
 /// The risk of a tool call.
 pub fn risk(approval: &ApprovalView) -> Option<String> {
     approval.target.get("risk").and_then(Value::as_str).map(|risk| short(risk, 20))
+}
+
+/// The fields of a form, with what each of them takes.
+fn fields(schema: &Value) -> String {
+    let properties = schema.get("properties").and_then(Value::as_object);
+    let fields = properties.into_iter().flatten().map(|(name, field)| {
+        let kind = field.get("type").and_then(Value::as_str).unwrap_or("string");
+        format!("{}: {kind}", Value::from(plain(name)))
+    });
+    let fields: Vec<String> = fields.collect();
+    short(&format!("{{{}}}", fields.join(", ")), SUBJECT_COLUMNS)
 }
 
 fn tool_of<'a>(action: &str, target: &'a Object) -> Option<&'a str> {

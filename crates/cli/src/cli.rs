@@ -65,6 +65,8 @@ pub enum Command {
     #[command(subcommand)]
     Runner(Runner),
     Tool(commands::tool::Args),
+    SignIn(commands::sign_in::Args),
+    SignOut(commands::sign_out::Args),
     #[command(subcommand)]
     Dev(Dev),
     #[command(subcommand)]

@@ -92,6 +92,11 @@ impl Client {
         read(send(request.timeout(REQUEST_TIMEOUT)).await?).await
     }
 
+    pub async fn delete<T: DeserializeOwned>(&self, path: &[&str]) -> Result<T, Error> {
+        let request = self.request(Method::DELETE, path)?;
+        read(send(request.timeout(REQUEST_TIMEOUT)).await?).await
+    }
+
     pub async fn run(&self, run_id: &str) -> Result<RunView, Error> {
         self.get(&["v1", "runs", run_id], &[]).await
     }

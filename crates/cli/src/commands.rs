@@ -36,6 +36,8 @@ pub mod runs_replay;
 pub mod runs_show;
 pub mod send;
 pub mod serve;
+pub mod sign_in;
+pub mod sign_out;
 pub mod supervise;
 pub mod tool;
 

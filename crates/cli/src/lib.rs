@@ -58,6 +58,8 @@ pub async fn run(command: Command) -> Outcome {
         Command::Runner(Runner::Add(args)) => commands::runner_add::run(&args),
         Command::Runner(Runner::Test(args)) => commands::runner_test::run(args).await,
         Command::Tool(args) => commands::tool::run(args).await,
+        Command::SignIn(args) => commands::sign_in::run(args).await,
+        Command::SignOut(args) => commands::sign_out::run(args).await,
         Command::Serve(args) => commands::serve::run(args).await,
         Command::Check(args) => commands::check::run(&args),
         Command::Dev(Dev::ModelServer(args)) => commands::dev_model_server::run(args).await,

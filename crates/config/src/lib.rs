@@ -49,7 +49,7 @@ pub use server::{Server, Store, StoreUrl, Sync, Tls};
 pub use surface::{Surface, Webhook};
 pub use telemetry::Telemetry;
 pub use token::{Actors, Conversations, Role, Token};
-pub use tool::{McpReach, McpServer, ToolSource};
+pub use tool::{McpReach, McpServer, OAuth, OAuthGrant, ToolSource};
 
 use reader::{Context, Reader};
 use std::cell::RefCell;

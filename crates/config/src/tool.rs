@@ -2,6 +2,10 @@
 //!
 //! Invariant: an MCP server has a command or a URL, never both.
 
+mod oauth;
+
+pub use oauth::{OAuth, OAuthGrant};
+
 use super::Secret;
 use super::reader::{Reader, Value};
 use super::runner::Process;
@@ -40,7 +44,7 @@ pub enum McpReach {
     /// The host starts it and uses its standard input and output.
     Command(Process),
     /// It runs elsewhere, behind streamable HTTP.
-    Url { url: String, headers: BTreeMap<String, Secret>, allow_private: bool },
+    Url { url: String, headers: BTreeMap<String, Secret>, allow_private: bool, oauth: Box<OAuth> },
 }
 
 #[derive(Clone, Copy)]
@@ -86,10 +90,14 @@ fn mcp(reader: &mut Reader<'_>) -> Option<McpServer> {
                 .get("allow_private")
                 .and_then(|value| value.boolean())
                 .unwrap_or(false),
+            oauth: match reader.get("oauth") {
+                Some(table) => Box::new(OAuth::read(table.table()?)?),
+                None => Box::default(),
+            },
             url: super::surface::web_address(&url)?,
         },
         _ => {
-            reader.knows(&["headers", "allow_private"]);
+            reader.knows(&["headers", "allow_private", "oauth"]);
             reader.knows(&super::runner::PROCESS_KEYS);
             return reader.fail(
                 format!("`{}` needs either `command` or `url`", reader.path),

@@ -3,6 +3,8 @@
 //! Invariant: a decision is committed, together with the delivery it allows, before it is shown; a call that
 //! waits reads it from the store. A restart loses only the waiting calls.
 
+mod input;
+
 use crate::follow_up::FollowUp;
 use crate::host::{Host, Shared};
 use crate::ids::{now_ms, rfc3339};
@@ -225,14 +227,23 @@ impl Host {
         workspace: &str,
         approval_id: &str,
         nonce: String,
-        (decision, by): (Decision, String),
+        given: GivenAnswer,
     ) -> Result<ApprovalAnswer, StoreError> {
+        let (owner, id) = (workspace.to_owned(), approval_id.to_owned());
+        let row = self.store().read(move |tx| reads::approvals::get(tx, &owner, &id)).await?;
+        let Some(row) = row else { return Ok(ApprovalAnswer::NotFound) };
+        let GivenAnswer { decision, by, values } = given;
+        let values = match input::values(&row.request, decision, values) {
+            Ok(values) => values,
+            Err(reason) => return Ok(ApprovalAnswer::Invalid(reason)),
+        };
         let command = AnswerApproval {
             workspace_id: workspace.to_owned(),
             approval_id: approval_id.to_owned(),
             nonce,
             decision,
             by,
+            values,
             now_ms: now_ms(),
         };
         let shared = Arc::clone(&self.shared);
@@ -242,9 +253,20 @@ impl Host {
     }
 }
 
+/// An answer, and who gives it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct GivenAnswer {
+    pub decision: Decision,
+    pub by: String,
+    /// For a question with a form.
+    pub values: Option<Object>,
+}
+
 /// The outcome of an answer.
 #[derive(Debug, Clone, PartialEq)]
 pub enum ApprovalAnswer {
+    /// The values do not match what was asked.
+    Invalid(String),
     /// The approval has this decision, from now or from before.
     Decided(ApprovalView),
     /// It has another decision, has expired, or its run has ended.

@@ -76,7 +76,7 @@ impl Host {
         let redactor = options.redactor.clone();
         let cleaner = Cleaner::new(move |text| redactor.quote(text));
         let runtime = Runtime::new(RuntimeSettings { cleaner, ..options.runtime }, gate.clone());
-        let resources = Resources::build(options.resources, &runtime, None)?;
+        let resources = Resources::build(options.resources, &runtime, None, &options.redactor)?;
         let shared = Arc::new(Shared {
             cursors: Cursors::new(options.store.cursor_key()),
             store: options.store,
@@ -131,7 +131,10 @@ impl Host {
     ) -> Result<(), HostError> {
         check(&settings)?;
         let before = self.shared.resources.load_full();
-        let resources = Resources::build(resources, &self.shared.runtime, Some(&before))?;
+        let resources = {
+            let Shared { runtime, redactor, .. } = &*self.shared;
+            Resources::build(resources, runtime, Some(&before), redactor)?
+        };
         self.shared.runtime.apply(runners).await;
         self.shared.settings.store(Arc::new(settings));
         self.shared.resources.store(Arc::new(resources));

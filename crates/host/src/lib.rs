@@ -43,7 +43,7 @@ mod tool_vectors;
 mod ungranted;
 
 pub use actor_tokens::ActorClaims;
-pub use approvals::{ApprovalAnswer, ApprovalQuery};
+pub use approvals::{ApprovalAnswer, ApprovalQuery, GivenAnswer};
 pub use budget::{Budget, Micro};
 pub use gateway::{ActorIds, Refusal, Sender, SenderLimit};
 pub use host::{Host, HostError, HostOptions};

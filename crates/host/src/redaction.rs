@@ -21,17 +21,34 @@ use scan::Rules;
 use serde_json::Value;
 use serde_json::value::RawValue;
 use std::borrow::Cow;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// Replaces a secret.
 pub const MARK: &str = "[redacted]";
 /// Shorter values are words rather than secrets, and are not redacted.
 pub const SECRET_BYTES_MIN: usize = 8;
 
+/// Secrets learned while running that are remembered; the oldest are dropped first.
+const LEARNED_MAX: usize = 200;
+
 /// Knows the secrets in use. Clones share them.
 #[derive(Clone)]
 pub struct Redactor {
     rules: Arc<ArcSwap<Rules>>,
+    known: Arc<Mutex<Known>>,
+}
+
+#[derive(Default)]
+struct Known {
+    configured: Vec<String>,
+    /// From elsewhere, such as tokens of servers. The newest are the last.
+    learned: Vec<String>,
+}
+
+impl Known {
+    fn rules(&self) -> Rules {
+        Rules::new(&[&self.configured[..], &self.learned].concat())
+    }
 }
 
 impl Default for Redactor {
@@ -50,12 +67,28 @@ impl std::fmt::Debug for Redactor {
 impl Redactor {
     /// Knows no secret yet, only their patterns.
     pub fn new() -> Self {
-        Self { rules: Arc::new(ArcSwap::from_pointee(Rules::new(&[]))) }
+        Self::with(Rules::new(&[]))
     }
 
-    /// Replaces the set of secrets, also for open streams.
+    fn with(rules: Rules) -> Self {
+        Self { rules: Arc::new(ArcSwap::from_pointee(rules)), known: Arc::default() }
+    }
+
+    /// Replaces the set of configured secrets, also for open streams.
     pub fn set_secrets(&self, secrets: &[String]) {
-        self.rules.store(Arc::new(Rules::new(secrets)));
+        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        known.configured = secrets.to_vec();
+        self.rules.store(Arc::new(known.rules()));
+    }
+
+    /// Adds secrets that were not configured.
+    pub fn learn(&self, secrets: Vec<String>) {
+        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        known.learned.retain(|learned| !secrets.contains(learned));
+        known.learned.extend(secrets);
+        let surplus = known.learned.len().saturating_sub(LEARNED_MAX);
+        known.learned.drain(..surplus);
+        self.rules.store(Arc::new(known.rules()));
     }
 
     pub fn text<'a>(&self, text: &'a str) -> Cow<'a, str> {
@@ -85,8 +118,7 @@ impl Redactor {
     /// Knows the current secrets of this host and run tokens, but not the patterns of other keys: for texts of
     /// people and for files, which may be about such keys.
     pub fn exact(&self) -> Self {
-        let rules = self.rules.load().own();
-        Self { rules: Arc::new(ArcSwap::from_pointee(rules)) }
+        Self::with(self.rules.load().own())
     }
 
     /// For a text that comes in pieces.

@@ -5,12 +5,13 @@
 
 use crate::grant::Grant;
 use crate::host::HostError;
+use crate::redaction::Redactor;
 use greenroom_models::{Kind, Model, ModelSettings, Models};
 use greenroom_protocol::content::StaticContextRef;
 use greenroom_protocol::manifest::ModelPermission;
 use greenroom_protocol::{AgentResources, ModelResource, Object, ToolResource};
 use greenroom_runtime::Runtime;
-use greenroom_tools::{Entry, ToolSettings, Toolbox};
+use greenroom_tools::{Entry, OnSecrets, ToolSettings, Toolbox};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 use std::collections::{BTreeMap, BTreeSet};
@@ -53,11 +54,19 @@ impl Resources {
         settings: ResourceSettings,
         runtime: &Runtime,
         before: Option<&Resources>,
+        redactor: &Redactor,
     ) -> Result<Self, HostError> {
+        let redactor = redactor.clone();
+        let on_secrets: OnSecrets = Arc::new(move |secrets| redactor.learn(secrets));
         let before = before.map(|before| &*before.tools);
         Ok(Self {
             models: Models::new(settings.models)?,
-            tools: Arc::new(Toolbox::start(settings.tools, runtime.clone(), before)?),
+            tools: Arc::new(Toolbox::start(
+                settings.tools,
+                runtime.clone(),
+                before,
+                Some(on_secrets),
+            )?),
             search_model: settings.search_model,
         })
     }

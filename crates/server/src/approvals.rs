@@ -11,9 +11,9 @@ use crate::response::{ApiResult, Problem};
 use crate::router::App;
 use axum::extract::{Request, State};
 use axum::http::StatusCode;
-use greenroom_host::{ApprovalAnswer, ApprovalQuery};
-use greenroom_protocol::ErrorCode;
+use greenroom_host::{ApprovalAnswer, ApprovalQuery, GivenAnswer};
 use greenroom_protocol::api::platform::{ApprovalStatus, ApprovalView};
+use greenroom_protocol::{ErrorCode, Object};
 use greenroom_store::commands::Decision;
 use serde::Deserialize;
 
@@ -55,6 +55,9 @@ pub(crate) async fn show(
 struct AnswerBody {
     decision: DecisionBody,
     nonce: String,
+    /// What was entered, for a question with a form.
+    #[serde(default)]
+    values: Option<Object>,
 }
 
 #[derive(Deserialize)]
@@ -75,17 +78,18 @@ pub(crate) async fn answer(
     let params = params.only(&["workspace_id"])?;
     check_type(request.headers())?;
     let body = read_body(&app, request.into_body()).await?;
-    let AnswerBody { decision, nonce } = serde_json::from_slice(&body).map_err(|error| {
-        Problem::invalid(format!("the body must be `{{\"decision\", \"nonce\"}}`: {error}"))
-    })?;
+    let AnswerBody { decision, nonce, values } =
+        serde_json::from_slice(&body).map_err(|error| {
+            Problem::invalid(format!("the body must be `{{\"decision\", \"nonce\"}}`: {error}"))
+        })?;
     let decision = match decision {
         DecisionBody::Allow => Decision::Allow,
         DecisionBody::Deny => Decision::Deny,
     };
     let workspace = params.workspace();
     load(&app, &caller, workspace, &approval_id).await?;
-    let answered =
-        app.host.answer_approval(workspace, &approval_id, nonce, (decision, approver)).await?;
+    let given = GivenAnswer { decision, by: approver, values };
+    let answered = app.host.answer_approval(workspace, &approval_id, nonce, given).await?;
     match answered {
         ApprovalAnswer::Decided(approval) => caller.ok(approval),
         ApprovalAnswer::Settled(approval) => Err(conflict(match approval.status {
@@ -95,6 +99,7 @@ pub(crate) async fn answer(
             ApprovalStatus::Cancelled => "the run that requested this action is over",
             ApprovalStatus::Pending => "this approval could not be settled, try again",
         })),
+        ApprovalAnswer::Invalid(reason) => Err(Problem::invalid(reason)),
         ApprovalAnswer::WrongNonce => {
             Err(conflict("`nonce` does not match this approval: load it again"))
         }

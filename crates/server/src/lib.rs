@@ -34,6 +34,7 @@ mod router;
 mod run_access;
 mod runs;
 mod session;
+mod sign_in;
 mod stream;
 mod stream_access;
 mod system;

@@ -8,7 +8,7 @@ use crate::response::{ApiResult, ok};
 use crate::router::App;
 use axum::extract::State;
 use greenroom_models::Kind;
-use greenroom_tools::{McpHealth, McpStatus, ModuleHealth};
+use greenroom_tools::{McpHealth, McpStatus, ModuleHealth, SignInStatus};
 use serde_json::{Value, json};
 
 pub(crate) async fn models(State(app): State<App>, caller: Caller, params: Params) -> ApiResult {
@@ -73,17 +73,24 @@ pub(crate) async fn tool_servers(
                 warnings,
                 last_error,
                 restarts,
+                sign_in,
             } = server.health();
             let status = match status {
                 McpStatus::Starting => "starting",
                 McpStatus::Ready => "ready",
                 McpStatus::BackingOff => "backing_off",
+                McpStatus::SignInRequired => "sign_in_required",
                 McpStatus::Stopped => "stopped",
+            };
+            let sign_in = match sign_in {
+                SignInStatus::NotAsked => None,
+                SignInStatus::Required => Some("required"),
+                SignInStatus::Done => Some("done"),
             };
             json!({"name": server.name(), "kind": "mcp", "status": status, "server": server_name,
                 "protocol_version": protocol_version, "pid": pid, "isolation": isolation,
                 "tools": tools, "warnings": warnings, "last_error": last_error,
-                "restarts": restarts})
+                "restarts": restarts, "sign_in": sign_in})
         })
         .collect();
     let modules = resources.tools.modules().await.iter().map(module);
@@ -98,5 +105,5 @@ fn module(health: &ModuleHealth) -> Value {
     let isolation = (!isolation.is_empty()).then(|| isolation.join(", "));
     json!({"name": module, "kind": "module", "status": status, "server": null,
         "protocol_version": null, "pid": null, "isolation": isolation, "tools": methods,
-        "warnings": warnings, "last_error": last_error, "restarts": 0})
+        "warnings": warnings, "last_error": last_error, "restarts": 0, "sign_in": null})
 }

@@ -10,7 +10,7 @@ use crate::session::Sessions;
 use crate::{
     access, agents, agui, approvals, artifacts, audit, connect, deliveries, events, facts, guard,
     interactions, mcp_gateway, metrics, model_gateway, openapi, overview, resources, runs, session,
-    system, tool_runtime, ui,
+    sign_in, system, tool_runtime, ui,
 };
 use arc_swap::ArcSwap;
 use axum::Router;
@@ -258,6 +258,10 @@ pub(crate) fn routes() -> Vec<Route> {
         Route::get("/v1/models", resources::models),
         Route::get("/v1/tools", resources::tools),
         Route::get("/v1/tool-servers", resources::tool_servers),
+        Route::post("/v1/tool-servers/{id}/sign-in", sign_in::begin),
+        Route::delete("/v1/tool-servers/{id}/sign-in", sign_in::sign_out),
+        Route::post("/v1/tool-servers/{id}/sign-in/finish", sign_in::finish),
+        Route::get(sign_in::CALLBACK, sign_in::callback),
         Route::get("/v1/checks", system::checks),
     ]
 }

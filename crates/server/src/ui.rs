@@ -41,7 +41,8 @@ const INDEX: &str = "index.html";
 const FILES: [&str; 3] = [INDEX, ASSETS, "icon.svg"];
 const ASSETS: &str = "assets";
 /// First path segments of the API: a missing resource is an API error.
-const API: [&str; 7] = ["v1", "mcp", "models", "healthz", "readyz", "metrics", "openapi.json"];
+const API: [&str; 8] =
+    ["v1", "mcp", "models", "oauth", "healthz", "readyz", "metrics", "openapi.json"];
 const NOT_BUILT: &str = include_str!("ui/not-built.html");
 /// Hashed file names.
 const HASHED: &str = "assets/";

@@ -19,8 +19,9 @@ pub mod ui;
 
 pub use child::{MethodCall, run_method};
 pub use mcp::{
-    McpCall, McpHealth, McpLimits, McpServer, McpSettings, McpStatus, McpTransport, OnProgress,
-    Progress,
+    Answer, Ask, Asks, LOOPBACK_PATH, McpCall, McpHealth, McpLimits, McpServer, McpSettings,
+    McpStatus, McpTransport, OAuthError, OAuthGrant, OAuthSettings, OnProgress, OnQuestion,
+    OnSecrets, Progress, Question, Redirected, SignInRequest, SignInStatus, is_loopback,
 };
 pub use output::{Attachment, Status, ToolAgentOutput, ToolFailure, ToolOutput};
 pub use tool::{Risk, Source, Tool};

@@ -8,20 +8,28 @@ mod client;
 mod http;
 mod keep;
 mod listing;
+mod oauth;
 mod output;
 mod pace;
+mod questions;
 mod settings;
 mod stdio;
 mod trouble;
 
 pub(crate) use call::CALL_MAX;
 pub use client::{OnProgress, Progress};
+pub use oauth::{
+    LOOPBACK_PATH, OAuthError, OAuthGrant, OAuthSettings, OnSecrets, Redirected, SignInRequest,
+    SignInStatus, is_loopback,
+};
+pub use questions::{Answer, Ask, Asks, OnQuestion, Question};
 pub use settings::{McpLimits, McpSettings, McpTransport};
 
 use crate::{Risk, Source, Tool, ToolOutput};
 use client::Handler;
 use greenroom_protocol::Object;
 use greenroom_runtime::Children;
+use oauth::Authorization;
 use rmcp::{Peer, RoleClient};
 use std::sync::Arc;
 use std::time::Duration;
@@ -43,6 +51,8 @@ pub struct McpCall {
     pub cancel: CancellationToken,
     /// Receives progress in order.
     pub progress: Option<OnProgress>,
+    /// Answers questions of the server; without it they are refused.
+    pub ask: Option<Ask>,
 }
 
 /// The state of a server, for operators.
@@ -61,6 +71,8 @@ pub struct McpHealth {
     /// Why the last connection or attempt ended.
     pub last_error: Option<String>,
     pub restarts: u64,
+    /// Whether a user is signed in.
+    pub sign_in: SignInStatus,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -68,6 +80,8 @@ pub enum McpStatus {
     Starting,
     Ready,
     BackingOff,
+    /// It refuses us until a user signs in.
+    SignInRequired,
     Stopped,
 }
 
@@ -75,6 +89,8 @@ pub(crate) struct Shared {
     settings: McpSettings,
     children: Children,
     tasks: TaskTracker,
+    /// For servers over HTTP without a token of the configuration; an error if the settings are wrong.
+    authorization: Option<Result<Arc<Authorization>, String>>,
     /// When it was first started.
     began: Instant,
     state: watch::Sender<State>,
@@ -107,7 +123,11 @@ struct Connection {
 
 impl McpServer {
     /// Starts to keep a connection to the server.
-    pub fn start(settings: McpSettings, children: Children) -> Arc<Self> {
+    pub fn start(
+        settings: McpSettings,
+        children: Children,
+        on_secrets: Option<OnSecrets>,
+    ) -> Arc<Self> {
         let state = State {
             status: McpStatus::Starting,
             tools: Arc::default(),
@@ -123,10 +143,12 @@ impl McpServer {
             restarts: 0,
         };
         let stop = CancellationToken::new();
+        let authorization = settings.authorization(on_secrets);
         let shared = Arc::new(Shared {
             settings,
             children,
             tasks: TaskTracker::new(),
+            authorization,
             began: Instant::now(),
             state: watch::Sender::new(state),
         });
@@ -182,6 +204,41 @@ impl McpServer {
             warnings: [&state.start_warnings[..], &state.list_warnings].concat(),
             last_error: state.last_error.clone(),
             restarts: state.restarts,
+            sign_in: self.authorization().map_or(SignInStatus::NotAsked, |known| known.status()),
+        }
+    }
+
+    fn authorization(&self) -> Option<&Arc<Authorization>> {
+        self.shared.authorization.as_ref()?.as_ref().ok()
+    }
+
+    /// Begins a sign-in that ends with a redirect to this address.
+    pub async fn begin_sign_in(&self, redirect_uri: &str) -> Result<SignInRequest, OAuthError> {
+        match self.authorization() {
+            Some(authorization) => authorization.begin(redirect_uri).await,
+            None => Err(OAuthError::Refused(
+                "this server needs no sign-in: it is a program, or has its own `Authorization` header"
+                    .to_owned(),
+            )),
+        }
+    }
+
+    /// Completes a sign-in; `is_at` says whether the redirect arrived where it belongs.
+    pub async fn finish_sign_in(
+        &self,
+        redirected: &Redirected,
+        is_at: &(dyn Fn(&str) -> bool + Sync),
+    ) -> Result<(), OAuthError> {
+        match self.authorization() {
+            Some(authorization) => authorization.finish(redirected, is_at).await,
+            None => Err(OAuthError::UnknownState),
+        }
+    }
+
+    /// Forgets the sign-in.
+    pub async fn sign_out(&self) {
+        if let Some(authorization) = self.authorization() {
+            authorization.sign_out().await;
         }
     }
 
@@ -205,6 +262,21 @@ impl Drop for McpServer {
 }
 
 impl McpSettings {
+    /// `None` where OAuth has no place: on stdio, and with a token of the configuration.
+    fn authorization(
+        &self,
+        on_secrets: Option<OnSecrets>,
+    ) -> Option<Result<Arc<Authorization>, String>> {
+        let McpTransport::Http { url, headers, allow_private, oauth } = &self.transport else {
+            return None;
+        };
+        if headers.keys().any(|name| name.eq_ignore_ascii_case("authorization")) {
+            return None;
+        }
+        let new = Authorization::new((**oauth).clone(), url, *allow_private, on_secrets);
+        Some(new.map(Arc::new))
+    }
+
     /// The name of a tool of this server for others.
     fn full_name(&self, tool: &str) -> String {
         format!("{}.{tool}", self.name)

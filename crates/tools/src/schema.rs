@@ -3,7 +3,12 @@
 //! Invariant: a schema never makes us read a file or a url, and the cost of a check is bounded before it runs.
 //! The source of the schema is kept unchanged.
 
+mod modern;
+mod nulls;
 mod weight;
+
+pub use modern::modern;
+pub use nulls::leave_out_nulls;
 
 use crate::ToolFailure;
 use jsonschema::error::ValidationErrorKind;

@@ -18,8 +18,10 @@ use terms::{Concept, Term, concepts, words};
 const SATURATION: f64 = 1.2;
 /// BM25 length normalisation.
 const LENGTH: f64 = 0.6;
+/// The same over the whole text, where long lists of parameters would win otherwise.
+const PLAIN_LENGTH: f64 = 0.75;
 /// Weight of BM25 over the whole text against BM25 by fields.
-const PLAIN: f64 = 0.5;
+const PLAIN: f64 = 1.0;
 /// Bonus for a query that contains the whole name of a tool.
 const WHOLE_NAME: f64 = 0.25;
 /// Ranks of the two lists are added as `1 / (RANK + rank)`.
@@ -40,6 +42,11 @@ const SUMMARY: usize = 2;
 const DESCRIPTION: usize = 3;
 const PARAMETER: usize = 4;
 const PARAMETER_TEXT: usize = 5;
+
+/// The words of a text as the search reads them, for comparisons with other searches.
+pub fn words_of(text: &str) -> Vec<String> {
+    words(text)
+}
 
 /// The tools that can be found.
 #[derive(Debug, Default)]
@@ -202,7 +209,7 @@ impl ToolIndex {
         let count: u32 = posting.counts.iter().sum();
         let length: usize = self.tools[posting.tool].lengths.iter().sum();
         let mean: f64 = means.iter().sum();
-        f64::from(count) / (1.0 - LENGTH + LENGTH * length as f64 / mean)
+        f64::from(count) / (1.0 - PLAIN_LENGTH + PLAIN_LENGTH * length as f64 / mean)
     }
 
     fn by_nearness(&self, vectors: &Vectors, allowed: &dyn Fn(&str) -> bool) -> Vec<(usize, f64)> {

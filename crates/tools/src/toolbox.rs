@@ -11,10 +11,13 @@ pub use programs::ModuleHealth;
 
 use crate::child::{MethodCall, run_method};
 use crate::manifest::{Manifest, ManifestError, Modules};
-use crate::mcp::{CALL_MAX, McpCall, McpServer, McpSettings, OnProgress};
+use crate::mcp::{
+    Ask, CALL_MAX, McpCall, McpServer, McpSettings, OAuthError, OnProgress, OnQuestion, OnSecrets,
+    Redirected,
+};
 use crate::plugins;
 use crate::project_cli::{self, MethodSet};
-use crate::schema::Schema;
+use crate::schema::{Schema, leave_out_nulls};
 use crate::search::{ToolIndex, Vectors};
 use crate::skills::{self, SkillError, Skills};
 use crate::subject;
@@ -125,6 +128,8 @@ pub struct Invocation<'a> {
     pub cancel: CancellationToken,
     /// Receives progress, where the source reports it.
     pub progress: Option<OnProgress>,
+    /// Puts questions of the source to the user.
+    pub ask: Option<OnQuestion>,
 }
 
 /// All tools.
@@ -154,13 +159,14 @@ impl Toolbox {
         settings: ToolSettings,
         runtime: Runtime,
         before: Option<&Toolbox>,
+        on_secrets: Option<OnSecrets>,
     ) -> Result<Self, ToolsError> {
         let (modules, skills) = check(&settings)?;
         let mut servers = Vec::new();
         for server in &settings.mcp {
             let same = before.and_then(|before| before.server_with(server));
-            servers
-                .push(same.unwrap_or_else(|| McpServer::start(server.clone(), runtime.children())));
+            let start = || McpServer::start(server.clone(), runtime.children(), on_secrets.clone());
+            servers.push(same.unwrap_or_else(start));
         }
         let (tried, known) = (OnceCell::new(), Mutex::default());
         let toolbox = Self { settings, servers, skills, modules, runtime, tried, known };
@@ -175,6 +181,25 @@ impl Toolbox {
 
     pub fn servers(&self) -> &[Arc<McpServer>] {
         &self.servers
+    }
+
+    pub fn server(&self, name: &str) -> Option<&Arc<McpServer>> {
+        self.servers.iter().find(|server| server.name() == name)
+    }
+
+    /// Completes the sign-in with this state; returns its server.
+    pub async fn finish_sign_in(
+        &self,
+        redirected: &Redirected,
+        is_at: &(dyn Fn(&str) -> bool + Sync),
+    ) -> Result<String, OAuthError> {
+        for server in &self.servers {
+            match server.finish_sign_in(redirected, is_at).await {
+                Err(OAuthError::UnknownState) => {}
+                done => return done.map(|()| server.name().to_owned()),
+            }
+        }
+        Err(OAuthError::UnknownState)
     }
 
     /// The version numbers of all sources: `names` changes only with them.
@@ -230,6 +255,14 @@ impl Toolbox {
         let index = &catalogue.index;
         let found = index.search_near(query, vectors, top_k, |name| allowed.contains(name));
         found.iter().filter_map(|name| catalogue.entries.get(name).cloned()).collect()
+    }
+
+    /// The arguments of a call as its tool gets them: without `null` for what is optional.
+    pub fn prepared(&self, entry: &Entry, mut args: Object) -> Object {
+        if matches!(entry.tool.source, Source::Mcp(_) | Source::Plugin(_)) {
+            leave_out_nulls(&entry.tool.input_schema, &mut args);
+        }
+        args
     }
 
     /// Whether a call can be made: its arguments are valid, and its project CLI method is allowed.
@@ -308,12 +341,14 @@ impl Toolbox {
     }
 
     async fn call_server(&self, name: &str, call: &Invocation<'_>) -> ToolOutput {
-        let Some(server) = self.servers.iter().find(|server| server.name() == name) else {
+        let Some(server) = self.server(name) else {
             let message = format!("the server `{name}` is no longer configured");
             return ToolOutput::failure(ToolFailure::new("UNAVAILABLE", message));
         };
         let (cancel, progress) = (call.cancel.clone(), call.progress.clone());
-        let limits = McpCall { deadline: call.deadline, cancel, progress };
+        let run_id = call.run_id.to_owned();
+        let ask = call.ask.clone().map(|ask| Ask { run_id, ask });
+        let limits = McpCall { deadline: call.deadline, cancel, progress, ask };
         server.call(&call.entry.tool.name, call.args.clone(), limits).await
     }
 

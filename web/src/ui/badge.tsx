@@ -22,6 +22,7 @@ const statuses: Record<string, { tone: Tone; text: Key; live?: boolean }> = {
   expired: { tone: "neutral", text: "ui.statusExpired" },
   ready: { tone: "ok", text: "ui.statusReady" },
   starting: { tone: "info", text: "ui.statusStarting", live: true },
+  sign_in_required: { tone: "warn", text: "ui.statusSignIn" },
   backing_off: { tone: "warn", text: "ui.statusBackingOff", live: true },
   stopped: { tone: "neutral", text: "ui.statusStopped" },
   unbound: { tone: "warn", text: "ui.statusUnbound" },

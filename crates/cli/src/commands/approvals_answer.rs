@@ -2,8 +2,9 @@
 
 use super::approvals_show::load;
 use crate::client::{Client, HostArgs};
-use crate::failure::{Exit, Outcome};
+use crate::failure::{Exit, Failure, Outcome};
 use crate::output;
+use greenroom_protocol::Object;
 use greenroom_protocol::api::platform::ApprovalView;
 use serde_json::json;
 
@@ -14,6 +15,9 @@ pub struct Args {
     /// Nonce of the approval that was reviewed [default: its current nonce]
     #[arg(long, value_name = "NONCE")]
     nonce: Option<String>,
+    /// With `allow`: what a tool's server asks for, as JSON; what is left out gets its default
+    #[arg(long, value_name = "JSON")]
+    values: Option<String>,
     /// Print JSON
     #[arg(long)]
     json: bool,
@@ -27,7 +31,15 @@ pub async fn run(args: Args, decision: &'static str) -> Outcome {
         Some(nonce) => nonce,
         None => load(&client, &args.approval).await?.nonce,
     };
-    let body = json!({"decision": decision, "nonce": nonce});
+    let mut body = json!({"decision": decision, "nonce": nonce});
+    if let Some(values) = &args.values {
+        let values: Result<Object, _> = serde_json::from_str(values);
+        body["values"] = json!(values.map_err(|error| {
+            Failure::new(format!("`--values` is not a JSON object: {error}"))
+                .hint("`greenroom approvals show` shows what is asked for")
+                .exit(Exit::Usage)
+        })?);
+    }
     let approval: ApprovalView = client.post(&["v1", "approvals", &args.approval], &body).await?;
     match args.json {
         true => output::print_json(&approval)?,

@@ -169,7 +169,7 @@ impl Running {
         let runners = wiring::runners(&config, &program, &data, doors.for_children());
         let objects =
             database::open_objects(&wiring::artifacts(&config, &data), &store, on_loss).await?;
-        let resources = wiring::resources(&config, &program, doors.for_children());
+        let resources = wiring::resources(&config, &program, &data, doors.for_children());
         let host = Host::start(HostOptions {
             store,
             objects,
@@ -287,7 +287,7 @@ impl Running {
         self.secrets.add(wiring::secrets(&config, &self.admin_token));
         let data = self.folder.path();
         let runners = wiring::runners(&config, &self.program, data, self.doors.for_children());
-        let resources = wiring::resources(&config, &self.program, self.doors.for_children());
+        let resources = wiring::resources(&config, &self.program, data, self.doors.for_children());
         let settings = wiring::settings(&config, self.doors.for_children());
         match self.host.reload(settings, runners.clone(), resources.clone()).await {
             Ok(()) => {
@@ -320,7 +320,8 @@ impl Running {
             let address = self.doors.for_children();
             wiring::runners(&self.config, &self.program, self.folder.path(), address)
         };
-        let resources = wiring::resources(&self.config, &self.program, self.doors.for_children());
+        let (data, address) = (self.folder.path(), self.doors.for_children());
+        let resources = wiring::resources(&self.config, &self.program, data, address);
         if runners == self.runners && resources == self.resources {
             return;
         }

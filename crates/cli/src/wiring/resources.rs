@@ -11,11 +11,15 @@ use greenroom_models::{Model, ModelError, ModelSettings, ProviderKind, Secret};
 use greenroom_runtime::{ChildSpec, Network};
 use greenroom_tools::manifest::Modules;
 use greenroom_tools::skills::Skills;
-use greenroom_tools::{CliProgram, McpSettings, McpTransport, ToolSettings, ToolsError};
+use greenroom_tools::{
+    CliProgram, McpSettings, McpTransport, OAuthGrant, OAuthSettings, ToolSettings, ToolsError,
+};
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
+/// The folder of sign-ins at MCP servers, in the data folder.
+const SIGN_INS: &str = "sign-ins";
 /// Source names of built-in tools.
 const RESERVED: [&str; 2] = ["skill", "project_cli"];
 
@@ -34,7 +38,12 @@ const USUAL_MODELS: [(&str, &str); 10] = [
 ];
 
 /// The models and tools of the host.
-pub(crate) fn resources(config: &Config, program: &str, address: SocketAddr) -> ResourceSettings {
+pub(crate) fn resources(
+    config: &Config,
+    program: &str,
+    data: &Path,
+    address: SocketAddr,
+) -> ResourceSettings {
     let cli = CliProgram {
         command: [program, "tool"].map(str::to_owned).to_vec(),
         url: format!("http://{}", reachable(address)),
@@ -43,11 +52,16 @@ pub(crate) fn resources(config: &Config, program: &str, address: SocketAddr) -> 
     let mut tools = ToolSettings { cli, ..tools(&config.tools) };
     let secrets = super::secret_files(config);
     for server in &mut tools.mcp {
-        if let McpTransport::Stdio(spec) = &mut server.transport {
-            // What its own table names is given to it.
-            let others = secrets.iter().filter(|file| !spec.paths.contains(file)).cloned();
-            let others: Vec<PathBuf> = others.collect();
-            spec.hidden.extend(others);
+        match &mut server.transport {
+            McpTransport::Stdio(spec) => {
+                // What its own table names is given to it.
+                let others = secrets.iter().filter(|file| !spec.paths.contains(file)).cloned();
+                let others: Vec<PathBuf> = others.collect();
+                spec.hidden.extend(others);
+            }
+            McpTransport::Http { oauth, .. } => {
+                oauth.file = Some(data.join(SIGN_INS).join(format!("{}.json", server.name)));
+            }
         }
     }
     tools.hidden.extend(secrets);
@@ -314,10 +328,22 @@ fn tools(sources: &BTreeMap<String, ToolSource>) -> ToolSettings {
 
 fn transport(name: &str, reach: &McpReach) -> McpTransport {
     match reach {
-        McpReach::Url { url, headers, allow_private } => McpTransport::Http {
+        McpReach::Url { url, headers, allow_private, oauth } => McpTransport::Http {
             url: url.clone(),
             headers: exposed(headers),
             allow_private: *allow_private,
+            oauth: Box::new(OAuthSettings {
+                client_id: oauth.client_id.clone(),
+                client_secret: oauth.client_secret.clone(),
+                issuer: oauth.issuer.clone(),
+                client_metadata_url: oauth.client_metadata_url.clone(),
+                scopes: oauth.scopes.clone(),
+                grant: match oauth.grant {
+                    config::OAuthGrant::AuthorizationCode => OAuthGrant::AuthorizationCode,
+                    config::OAuthGrant::ClientCredentials => OAuthGrant::ClientCredentials,
+                },
+                file: None,
+            }),
         },
         McpReach::Command(process) => McpTransport::Stdio(Box::new(ChildSpec {
             name: name.to_owned(),

@@ -137,9 +137,8 @@ async fn streams_end_as_their_wire_says_and_carry_calls_and_thoughts() {
     let asked = json!({"contents": [{"parts": [{"text": "hi"}]}]});
     let path = "gemini/v1beta/models/demo:streamGenerateContent?alt=sse";
     let told = events(&client, path, &asked).await;
-    let texts = told.iter().filter_map(|it| {
-        it.pointer("/candidates/0/content/parts/0/text")?.as_str()
-    });
+    let texts =
+        told.iter().filter_map(|it| it.pointer("/candidates/0/content/parts/0/text")?.as_str());
     assert_eq!(texts.collect::<String>(), "You said: hi");
     assert_eq!(told[told.len() - 1]["candidates"][0]["finishReason"], "STOP");
 }
@@ -194,7 +193,8 @@ async fn tokens_are_counted_for_clients_that_ask() {
 async fn errors_say_whether_to_try_again() {
     let client = opened("models = [\"demo\"]", "").await;
     let send = async |text: &str, stream: bool| {
-        let asked = json!({"model": "demo", "max_tokens": 9, "messages": user(text), "stream": stream});
+        let asked =
+            json!({"model": "demo", "max_tokens": 9, "messages": user(text), "stream": stream});
         let path = client.models("anthropic/v1/messages");
         client.send(client.signed(Request::post(path, asked.to_string()))).await
     };

@@ -16,8 +16,10 @@ mod plugin_tools;
 mod programs;
 mod progress;
 mod project_cli;
+mod questions;
 mod search;
 mod secrecy;
+mod sign_in;
 mod skills;
 mod sleepy;
 #[path = "../host/stage.rs"]

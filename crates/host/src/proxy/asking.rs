@@ -67,8 +67,7 @@ pub(super) async fn ask(
     let answered = shared.approvals.answered.enter(&approval_id);
     let _pause = call.live.deadline.pause();
     let workspace = call.workspace().to_owned();
-    let mut question =
-        Question { shared: Arc::clone(shared), asked: Some((workspace, approval_id.clone())) };
+    let mut question = Withdrawn::new(shared, (workspace.clone(), approval_id.clone()));
     let not_asked = match commit(shared, command(call, wanted, call_id)).await? {
         Requested::Pending => None,
         Requested::Earlier(begun) => Some(Decided::Earlier(begun)),
@@ -79,11 +78,11 @@ pub(super) async fn ask(
         Requested::Queued | Requested::Stale => Some(Decided::NotAsked(stale())),
     };
     if let Some(not_asked) = not_asked {
-        question.asked = None;
+        question.settled();
         return Ok(not_asked);
     }
-    let status = decision(call, &answered, &approval_id).await;
-    question.asked = None;
+    let status = decision(shared, &answered, (&workspace, &approval_id)).await;
+    question.settled();
     match status {
         ApprovalStatus::Allowed => Ok(Decided::Allowed(approval_id)),
         ApprovalStatus::Cancelled | ApprovalStatus::Pending => Err(stale()),
@@ -100,10 +99,14 @@ pub(super) async fn ask(
 }
 
 /// Waits until the approval is decided.
-async fn decision(call: &Call<'_>, answered: &Waiter<'_>, approval_id: &str) -> ApprovalStatus {
+pub(super) async fn decision(
+    shared: &Shared,
+    answered: &Waiter<'_>,
+    (workspace, approval_id): (&str, &str),
+) -> ApprovalStatus {
     loop {
-        let (workspace, id) = (call.workspace().to_owned(), approval_id.to_owned());
-        let read = call.shared.store.read(move |tx| reads::approvals::get(tx, &workspace, &id));
+        let (workspace, id) = (workspace.to_owned(), approval_id.to_owned());
+        let read = shared.store.read(move |tx| reads::approvals::get(tx, &workspace, &id));
         match read.await {
             Ok(Some(row)) if row.status != ApprovalStatus::Pending => return row.status,
             Ok(Some(_)) => answered.news().await,
@@ -117,12 +120,23 @@ async fn decision(call: &Call<'_>, answered: &Waiter<'_>, approval_id: &str) -> 
 }
 
 /// An approval that a call waits for; withdrawn if the call is dropped first.
-struct Question {
+pub(super) struct Withdrawn {
     shared: Arc<Shared>,
     asked: Option<(String, String)>,
 }
 
-impl Drop for Question {
+impl Withdrawn {
+    pub(super) fn new(shared: &Arc<Shared>, asked: (String, String)) -> Self {
+        Self { shared: Arc::clone(shared), asked: Some(asked) }
+    }
+
+    /// Nothing is left to withdraw.
+    pub(super) fn settled(&mut self) {
+        self.asked = None;
+    }
+}
+
+impl Drop for Withdrawn {
     fn drop(&mut self) {
         if let Some((workspace, approval_id)) = self.asked.take() {
             self.shared.cancel_approval(workspace, approval_id);

@@ -8,6 +8,7 @@
 mod carry_out;
 mod outcome;
 mod progress;
+mod questions;
 mod subject;
 
 use super::asking::{Decided, ask};
@@ -22,7 +23,7 @@ use crate::tool_vectors;
 use crate::ungranted::{List, Refused, Ungranted};
 use carry_out::{Request, Work, begin};
 use greenroom_protocol::api::Method;
-use greenroom_protocol::api::platform::ApprovalSubject;
+use greenroom_protocol::api::platform::{ApprovalSubject, TOOL_CALL};
 use greenroom_protocol::api::tools::{
     ToolCallParams, ToolCallResult, ToolDetailParams, ToolSearchParams, ToolSearchResult,
 };
@@ -140,7 +141,7 @@ async fn call_tool(
         }
         None => ids::fresh("call"),
     };
-    let args = params.parameters;
+    let args = call.rights.resources.tools.prepared(&entry, params.parameters);
     let bytes = call.params.get().len();
     if bytes > ARGS_BYTES_MAX {
         let message = format!("the parameters of a tool have at most {ARGS_BYTES_MAX} bytes");
@@ -255,7 +256,7 @@ fn question(call: &Call<'_>, work: &Work, subject: Option<ApprovalSubject>) -> N
         agent: identity.agent.clone(),
         runner_id: identity.runner_id.clone(),
         actor: identity.actor.as_ref().and_then(|actor| serde_json::to_string(actor).ok()),
-        action: "tool.call".to_owned(),
+        action: TOOL_CALL.to_owned(),
         target: target.to_string(),
         payload: Value::Object(work.args.clone()).to_string(),
         delivery: None,

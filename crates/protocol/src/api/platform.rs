@@ -8,6 +8,10 @@ use crate::{ActorContext, Object};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+/// The action of an approval for a tool call.
+pub const TOOL_CALL: &str = "tool.call";
+/// The action of a question that a tool's server asks during a call: its answer has values.
+pub const TOOL_INPUT: &str = "tool.input";
 /// Longest name of an action.
 pub const ACTION_BYTES_MAX: usize = 128;
 

@@ -8,9 +8,9 @@ use super::input::{ResumeEntry, ResumeStatus};
 use crate::access::Caller;
 use crate::response::Problem;
 use crate::router::App;
-use greenroom_host::{ApprovalAnswer, ApprovalQuery};
+use greenroom_host::{ApprovalAnswer, ApprovalQuery, GivenAnswer};
 use greenroom_protocol::Object;
-use greenroom_protocol::api::platform::{ApprovalStatus, ApprovalView};
+use greenroom_protocol::api::platform::{ApprovalStatus, ApprovalView, TOOL_INPUT};
 use greenroom_store::StoreError;
 use greenroom_store::commands::Decision;
 use greenroom_store::reads::runs::RunFilter;
@@ -83,8 +83,7 @@ pub(crate) fn from_approval(
         reason: if tool_call_id.is_some() { "tool_call" } else { "greenroom:action" },
         message: message(approval, language),
         tool_call_id,
-        response_schema: json!({"type": "object", "required": ["approved"],
-            "properties": {"approved": {"type": "boolean"}}}),
+        response_schema: response_schema(approval),
         expires_at: approval.expires_at.clone(),
         metadata: json!({"approval_id": approval.approval_id, "run_id": approval.run_id,
             "action": approval.action, "target": approval.target, "payload": approval.payload,
@@ -92,10 +91,29 @@ pub(crate) fn from_approval(
     }
 }
 
-/// The question: action, subject and risk.
+/// What an answer looks like; a question of a tool's server has values.
+fn response_schema(approval: &ApprovalView) -> Value {
+    let mut schema = json!({"type": "object", "required": ["approved"],
+        "properties": {"approved": {"type": "boolean"}}});
+    if let Some(form) = approval.payload.get("requested_schema") {
+        schema["properties"]["values"] = form.clone();
+    }
+    schema
+}
+
+/// The question: action, subject and risk; or what a tool's server asks.
 fn message(approval: &ApprovalView, language: Language) -> String {
     let part =
         |object: &Object, key: &str| object.get(key).and_then(Value::as_str).map(str::to_owned);
+    if approval.action == TOOL_INPUT {
+        let server = part(&approval.target, "server").unwrap_or_default();
+        let asked = part(&approval.payload, "message").unwrap_or_default();
+        let url = part(&approval.payload, "url").map(|url| format!(" {url}")).unwrap_or_default();
+        return match language {
+            Language::English => format!("The tool server `{server}` asks: {asked}{url}"),
+            Language::Chinese => format!("工具服务器 `{server}` 询问：{asked}{url}"),
+        };
+    }
     let method = part(&approval.payload, "module").zip(part(&approval.payload, "method"));
     let what = match (part(&approval.target, "tool_name"), method) {
         (Some(tool), Some((module, method))) if tool == TOOL_NAME => format!("{module}.{method}"),
@@ -140,7 +158,10 @@ pub(crate) async fn resume(
         });
         let Some(approval) = approval else { return Ok(Err(unknown())) };
         match decision(entry) {
-            Ok(decision) => answers.push((approval, decision, after, entry.status)),
+            Ok(decision) => {
+                let values = entry.payload.get("values").and_then(Value::as_object).cloned();
+                answers.push((approval, (decision, values), after, entry.status));
+            }
             Err(message) => return Ok(Err(reject("invalid_argument", message))),
         }
     }
@@ -157,10 +178,13 @@ pub(crate) async fn resume(
         return Ok(Err(still_pending(std::slice::from_ref(left))));
     }
     let after = answers.iter().map(|one| one.2).fold(after, i64::max);
-    for (approval, decision, _, status) in answers {
-        let decided = (decision, approver.clone());
+    for (approval, (decision, values), _, status) in answers {
+        let given = GivenAnswer { decision, by: approver.clone(), values };
         let (id, nonce) = (&approval.approval_id, approval.nonce.clone());
-        let answered = app.host.answer_approval(workspace, id, nonce, decided).await?;
+        let answered = app.host.answer_approval(workspace, id, nonce, given).await?;
+        if let ApprovalAnswer::Invalid(reason) = answered {
+            return Ok(Err(reject("invalid_argument", reason)));
+        }
         if let Some(message) = conflict(&answered, status) {
             return Ok(Err(reject("interrupt_settled", message.to_owned())));
         }
@@ -204,7 +228,7 @@ fn decision(entry: &ResumeEntry) -> Result<Decision, String> {
 /// Why an earlier decision contradicts this answer.
 fn conflict(answered: &ApprovalAnswer, status: ResumeStatus) -> Option<&'static str> {
     match answered {
-        ApprovalAnswer::Decided(_) => None,
+        ApprovalAnswer::Decided(_) | ApprovalAnswer::Invalid(_) => None,
         // Cancelling is compatible with every earlier decision.
         ApprovalAnswer::Settled(_) if status == ResumeStatus::Cancelled => None,
         ApprovalAnswer::Settled(approval) => Some(match approval.status {

@@ -107,6 +107,7 @@ fn common(page_size_max: usize) -> Value {
         "event_id_in_path": in_path("The id of an event."),
         "conversation_id_in_path": in_path("The id of a conversation."),
     });
+    parts["tool_server_in_path"] = in_path("The name of an MCP server.");
     parts["actor_source"] =
         header("x-greenroom-source", "For admins: the source whose actor it is. Default: `api`.");
     parts["actor_token"] = header(
@@ -145,7 +146,7 @@ pub(super) fn headers() -> Value {
 }
 
 /// Every error status and its meaning.
-const PROBLEMS: [(&str, &str); 14] = [
+const PROBLEMS: [(&str, &str); 15] = [
     ("400", "`invalid_argument`: the request is not as described here."),
     ("401", "`unauthorized`: no token or session, or an unknown one."),
     (
@@ -172,6 +173,7 @@ const PROBLEMS: [(&str, &str); 14] = [
         "`rate_limited`: too many runs are queued and nothing was stored, or too many failed sign-ins.",
     ),
     ("500", "`runtime_error`: an internal error of the host."),
+    ("502", "`runtime_error`: another server refused or did not answer."),
     ("503", "`runtime_error`: the host is stopping or cannot store anything now; retry."),
     ("405", "`invalid_argument`: the path does not support this method."),
 ];

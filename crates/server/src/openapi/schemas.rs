@@ -133,8 +133,12 @@ fn own() -> Map<String, Value> {
         ),
         (
             "ApprovalDecision",
-            object(json!({"decision": {"enum": ["allow", "deny"]},
-                "nonce": {"type": "string", "description": "That of the approval."}})),
+            object_with(
+                json!({"decision": {"enum": ["allow", "deny"]},
+                    "nonce": {"type": "string", "description": "That of the approval."}}),
+                json!({"values": {"type": "object", "description":
+                    "For `tool.input`: the fields of `payload.requested_schema`. Left-out fields get their defaults."}}),
+            ),
         ),
         ("RunAgentInput", agui::input()),
     ];

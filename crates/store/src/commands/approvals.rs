@@ -15,7 +15,10 @@ use crate::sql::Tx;
 use crate::types::{HostEvent, NewDelivery};
 use crate::{StoreError, params, reads};
 use greenroom_protocol::RunStatus;
-use serde_json::json;
+use serde_json::{Value, json};
+
+/// The key of a payload that holds the values of an answer.
+const ANSWER: &str = "answer";
 
 /// An action that a live run requests through the proxy.
 #[derive(Debug, Clone)]
@@ -213,6 +216,8 @@ pub struct AnswerApproval {
     pub decision: Decision,
     /// Who answers.
     pub by: String,
+    /// What was entered, as JSON text: kept as `answer` in the payload.
+    pub values: Option<String>,
     pub now_ms: i64,
 }
 
@@ -238,7 +243,7 @@ impl Command for AnswerApproval {
         if row.request.nonce != self.nonce {
             return Ok(Answered::WrongNonce);
         }
-        if row.status == self.decision.status() {
+        if row.status == self.decision.status() && self.is_same(&row) {
             return Ok(Answered::Repeated(Box::new(row)));
         }
         if row.status != ApprovalStatus::Pending {
@@ -256,8 +261,35 @@ impl Command for AnswerApproval {
             let run = (row.workspace_id.as_str(), row.run_id.as_str());
             insert_delivery(tx, run, delivery, self.now_ms)?;
         }
+        self.keep_values(tx, &row)?;
         let row = settle(tx, row, self.decision.status(), Some(&self.by), self.now_ms)?;
         Ok(Answered::New(Box::new(row)))
+    }
+}
+
+impl AnswerApproval {
+    /// Whether the same values were entered before.
+    fn is_same(&self, row: &ApprovalRow) -> bool {
+        let Some(values) = self.given() else { return true };
+        let payload: Value = serde_json::from_str(&row.request.payload).unwrap_or_default();
+        payload.get(ANSWER) == Some(&values)
+    }
+
+    fn given(&self) -> Option<Value> {
+        serde_json::from_str(self.values.as_deref()?).ok()
+    }
+
+    fn keep_values(&self, tx: &mut dyn Tx, row: &ApprovalRow) -> Result<(), StoreError> {
+        let Some(values) = self.given() else { return Ok(()) };
+        let mut payload: Value = serde_json::from_str(&row.request.payload).unwrap_or_default();
+        if let Value::Object(payload) = &mut payload {
+            payload.insert(ANSWER.to_owned(), values);
+        }
+        tx.execute(
+            "UPDATE approvals SET payload = ?3 WHERE workspace_id = ?1 AND approval_id = ?2",
+            params![&self.workspace_id, &self.approval_id, &payload.to_string()],
+        )?;
+        Ok(())
     }
 }
 

@@ -182,6 +182,7 @@ fn what_is_asked_about_and_what_steers_is_found_by_an_index() {
         nonce: "n".to_owned(),
         decision: Decision::Allow,
         by: "admin".to_owned(),
+        values: None,
         now_ms,
     };
     answer.execute(&mut tx).unwrap();

@@ -59,6 +59,7 @@ fn answers(name: &str, decision: Decision) -> AnswerApproval {
         nonce: format!("nonce-{name}"),
         decision,
         by: "admin".to_owned(),
+        values: None,
         now_ms: 1_600,
     }
 }

@@ -1,42 +1,53 @@
 //! One call of a tool, from its name to its output.
 //!
 //! Invariant: a call ends by its deadline, or earlier when its server is silent for too long; progress ends the
-//! silence and never moves the deadline. A call that is abandoned is cancelled at the server.
+//! silence and never moves the deadline, open questions to the user move both. A call that is abandoned is cancelled
+//! at the server.
 
 use super::client::{OnProgress, Progress, Sinks};
-use super::trouble::{in_call, unavailable};
-use super::{Connection, McpCall, Shared, output};
+use super::questions::{Asker, Clock};
+use super::trouble::{in_call, sign_in_required, unavailable};
+use super::{Connection, McpCall, McpStatus, Shared, output};
 use crate::{ToolFailure, ToolOutput};
 use greenroom_protocol::Object;
 use rmcp::model::{
     CallToolRequest, CallToolRequestParams, CallToolResult, ClientRequest, ContentBlock,
-    ProgressToken, ReadResourceRequestParams, ResourceContents, ServerResult,
+    InputRequest, InputRequests, InputResponses, ProgressToken, ReadResourceRequestParams,
+    ResourceContents, ServerResult,
 };
 use rmcp::service::{PeerRequestOptions, RequestHandle};
 use rmcp::{RoleClient, ServiceError};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::watch;
-use tokio::time::{Instant, sleep_until, timeout_at};
+use tokio::time::{Instant, timeout_at};
 use tokio_util::task::TaskTracker;
 
 /// The longest call, even with progress; its run ends long before.
 pub(crate) const CALL_MAX: Duration = Duration::from_secs(24 * 60 * 60);
 
+/// Rounds of questions in one call, of servers that answer with questions.
+const ROUNDS_MAX: usize = 10;
+
 pub(super) async fn call(shared: &Shared, tool: &str, args: Object, call: McpCall) -> ToolOutput {
-    let last_progress =
-        Arc::new(watch::Sender::new(LastProgress { at: Instant::now(), progress: None }));
+    let last_progress = Arc::new(watch::Sender::new(None));
+    let clock = Clock::start();
     let carried_out = async {
         let name = own_name(shared, tool)?;
         let connection = connection(shared, call.deadline).await?;
-        let notify = on_progress(Arc::clone(&last_progress), call.progress.clone());
-        carry_out(shared, &connection, name, args, notify).await
+        let notify = on_progress(clock.clone(), Arc::clone(&last_progress), call.progress.clone());
+        let entered = call
+            .ask
+            .clone()
+            .map(|ask| connection.handler.askers.enter(&shared.settings.name, ask, clock.clone()));
+        let asker = entered.as_ref().map(|entered| Arc::clone(&entered.asker));
+        let params = CallToolRequestParams::new(name).with_arguments(args);
+        rounds(&Carrier { shared, connection: &connection, notify, asker }, params).await
     };
     let ended = tokio::select! {
-        ended = timeout_at(call.deadline, carried_out) => {
-            ended.unwrap_or_else(|_| Err(late(shared, &last_progress, "by the end of its time")))
-        }
-        () = silence(last_progress.subscribe(), shared.settings.timeout) => {
+        ended = carried_out => ended,
+        () = clock.end(call.deadline) => Err(late(shared, &last_progress, "by the end of its time")),
+        () = clock.silence(shared.settings.timeout) => {
             let seconds = shared.settings.timeout.as_secs_f64();
             Err(late(shared, &last_progress, &format!("within {seconds} s")))
         }
@@ -45,39 +56,26 @@ pub(super) async fn call(shared: &Shared, tool: &str, args: Object, call: McpCal
     ended.unwrap_or_else(ToolOutput::failure)
 }
 
-/// The last sign of progress of this call.
-struct LastProgress {
-    at: Instant,
-    progress: Option<Progress>,
-}
-
-/// Returns after that long without progress.
-async fn silence(mut last_progress: watch::Receiver<LastProgress>, timeout: Duration) {
-    loop {
-        let until = last_progress.borrow_and_update().at + timeout;
-        tokio::select! {
-            () = sleep_until(until) => return,
-            changed = last_progress.changed() => if changed.is_err() { return },
-        }
-    }
-}
+/// The last sign of progress of a call.
+type LastProgress = watch::Sender<Option<Progress>>;
 
 fn on_progress(
-    last_progress: Arc<watch::Sender<LastProgress>>,
+    clock: Clock,
+    last_progress: Arc<LastProgress>,
     receiver: Option<OnProgress>,
 ) -> OnProgress {
     Arc::new(move |progress: Progress| {
-        last_progress
-            .send_replace(LastProgress { at: Instant::now(), progress: Some(progress.clone()) });
+        clock.progress();
+        last_progress.send_replace(Some(progress.clone()));
         if let Some(notify) = &receiver {
             notify(progress);
         }
     })
 }
 
-fn late(shared: &Shared, last_progress: &watch::Sender<LastProgress>, when: &str) -> ToolFailure {
+fn late(shared: &Shared, last_progress: &LastProgress, when: &str) -> ToolFailure {
     let server = &shared.settings.name;
-    let so_far = match &last_progress.borrow().progress {
+    let so_far = match &*last_progress.borrow() {
         Some(Progress { progress, total: Some(total), .. }) => {
             format!("; it had got to {progress} of {total}")
         }
@@ -105,28 +103,95 @@ fn own_name(shared: &Shared, tool: &str) -> Result<String, ToolFailure> {
 async fn connection(shared: &Shared, deadline: Instant) -> Result<Arc<Connection>, ToolFailure> {
     let mut state = shared.state.subscribe();
     let wait = deadline.min(Instant::now() + shared.settings.limits.reconnect_wait);
-    let connected = timeout_at(wait, state.wait_for(|state| state.connection.is_some())).await;
+    let connected = timeout_at(
+        wait,
+        state.wait_for(|state| {
+            state.connection.is_some() || state.status == McpStatus::SignInRequired
+        }),
+    )
+    .await;
     let connection = connected.ok().and_then(|state| state.ok()?.connection.clone());
-    connection.ok_or_else(|| {
-        unavailable(&shared.settings.name, "is not connected; `greenroom doctor` says why")
+    connection.ok_or_else(|| match shared.state.borrow().status {
+        McpStatus::SignInRequired => sign_in_required(&shared.settings.name, "wants a sign-in"),
+        _ => unavailable(&shared.settings.name, "is not connected; `greenroom doctor` says why"),
     })
 }
 
-async fn carry_out(
-    shared: &Shared,
-    connection: &Arc<Connection>,
-    name: String,
-    args: Object,
+/// What one call is carried out with.
+struct Carrier<'a> {
+    shared: &'a Shared,
+    connection: &'a Arc<Connection>,
     notify: OnProgress,
+    asker: Option<Arc<Asker>>,
+}
+
+/// Calls, and calls again with the answers as long as the server answers with questions.
+async fn rounds(
+    carrier: &Carrier<'_>,
+    params: CallToolRequestParams,
 ) -> Result<ToolOutput, ToolFailure> {
-    let params = CallToolRequestParams::new(name).with_arguments(args);
+    let server = &carrier.shared.settings.name;
+    let odd = |code: &str, what: &str| failure(code, format!("the MCP server `{server}` {what}"));
+    let mut next = params.clone();
+    for _ in 0..ROUNDS_MAX {
+        match exchange(carrier, next).await? {
+            ServerResult::CallToolResult(result) => {
+                let limits = &carrier.shared.settings.limits;
+                let linked = read_links(carrier.connection, &result, limits.links_read_max).await;
+                return Ok(output::output(result, linked, limits));
+            }
+            ServerResult::InputRequiredResult(asks) => {
+                next = params.clone();
+                next.input_responses = answers(carrier, asks.input_requests).await?;
+                next.request_state = asks.request_state;
+            }
+            ServerResult::CreateTaskResult(_) => {
+                return Err(odd("TOOL_ERROR", "answers with a task, which is not offered"));
+            }
+            _ => return Err(odd("PROTOCOL_ERROR", "answered with something else than a result")),
+        }
+    }
+    Err(odd("TOOL_ERROR", &format!("asks for input after {ROUNDS_MAX} rounds of answers")))
+}
+
+/// The answers of the user to the questions of one round.
+async fn answers(
+    carrier: &Carrier<'_>,
+    asks: Option<InputRequests>,
+) -> Result<Option<InputResponses>, ToolFailure> {
+    let Some(asks) = asks else { return Ok(None) };
+    let server = &carrier.shared.settings.name;
+    let refuse = |why: &str| failure("TOOL_ERROR", format!("the MCP server `{server}` {why}"));
+    let asker = carrier.asker.as_ref();
+    let asker = asker.ok_or_else(|| refuse("asks the user, and this call has none"))?;
+    let mut answers = InputResponses::new();
+    for (key, ask) in asks {
+        let InputRequest::Elicitation(question) = ask else {
+            return Err(refuse(
+                "asks for something else than input of the user, which is not offered",
+            ));
+        };
+        let answer = asker.ask(question.params).await;
+        let answer =
+            answer.map_err(|error| refuse(&format!("asks the user: {}", error.message)))?;
+        answers.insert(key, serde_json::to_value(answer).unwrap_or_default());
+    }
+    Ok(Some(answers))
+}
+
+/// One request and its answer.
+async fn exchange(
+    carrier: &Carrier<'_>,
+    params: CallToolRequestParams,
+) -> Result<ServerResult, ToolFailure> {
+    let Carrier { shared, connection, notify, .. } = carrier;
     let request = ClientRequest::CallToolRequest(CallToolRequest::new(params));
     let send = async {
         let options = PeerRequestOptions::no_options();
         let handle = connection.peer.send_request_with_option(request, options).await?;
         Ok((handle.progress_token.clone(), handle))
     };
-    let sent = connection.handler.sinks.register(notify, send).await;
+    let sent = connection.handler.sinks.register(Arc::clone(notify), send).await;
     let server = &shared.settings.name;
     let (token, handle) = sent.map_err(|error| in_call(&error, server))?;
     let tasks = shared.tasks.clone();
@@ -138,19 +203,7 @@ async fn carry_out(
         // A list of its tools shows whether the server is still the same.
         connection.handler.changed.notify_one();
     }
-    let odd = |code: &str, what: &str| failure(code, format!("the MCP server `{server}` {what}"));
-    let result = match answered.map_err(|error| in_call(&error, server))? {
-        ServerResult::CallToolResult(result) => result,
-        ServerResult::InputRequiredResult(_) => {
-            return Err(odd("TOOL_ERROR", "asks for input during the call, which is not offered"));
-        }
-        ServerResult::CreateTaskResult(_) => {
-            return Err(odd("TOOL_ERROR", "answers with a task, which is not offered"));
-        }
-        _ => return Err(odd("PROTOCOL_ERROR", "answered with something else than a result")),
-    };
-    let linked = read_links(connection, &result, shared.settings.limits.links_read_max).await;
-    Ok(output::output(result, linked, &shared.settings.limits))
+    answered.map_err(|error| in_call(&error, server))
 }
 
 /// Reads resources that the result only links to. One that cannot be read stays a link.

@@ -1,13 +1,14 @@
-//! Our side of the protocol: the notifications that we handle, and the requests that we refuse.
+//! Our side of the protocol: the notifications and questions that we handle, and the requests that we refuse.
 //!
-//! Invariant: a server gets nothing from us but calls. Sampling, elicitation and roots are not offered; requests
-//! for them are answered with an error.
+//! Invariant: a server gets nothing from us but calls, and answers that the user gave. Sampling and roots are not
+//! offered; requests for them are answered with an error.
 
+use super::questions::Askers;
 use rmcp::ClientHandler;
 use rmcp::model::{
-    ClientCapabilities, ClientConfig, ElicitRequestParams, ElicitResult,
-    ElicitationCreateRequestMethod, ErrorData, Implementation, ListRootsRequestMethod,
-    ProgressNotificationParam, ProgressToken,
+    ClientCapabilities, ClientConfig, ElicitRequestParams, ElicitResult, ElicitationCapability,
+    ErrorData, FormElicitationCapability, Implementation, ListRootsRequestMethod,
+    ProgressNotificationParam, ProgressToken, ProtocolVersion, UrlElicitationCapability,
 };
 use rmcp::service::{NotificationContext, RequestContext, RoleClient};
 use std::collections::HashMap;
@@ -69,12 +70,22 @@ pub(super) struct Handler {
     pub(super) sinks: Arc<Sinks>,
     /// Notified when the server reports that its tools have changed.
     pub(super) changed: Arc<Notify>,
+    /// The calls that may ask the user.
+    pub(super) askers: Askers,
 }
 
 impl ClientHandler for Handler {
     fn get_info(&self) -> ClientConfig {
         let own = Implementation::new("greenroom", env!("CARGO_PKG_VERSION"));
-        ClientConfig::new(ClientCapabilities::default(), own)
+        let elicitation = ElicitationCapability::new()
+            .with_form(FormElicitationCapability::default())
+            .with_url(UrlElicitationCapability::default());
+        let mut capabilities = ClientCapabilities::default();
+        capabilities.elicitation = Some(elicitation);
+        let mut config = ClientConfig::new(capabilities, own);
+        // The version of `initialize`; newer ones have no such handshake.
+        config.protocol_version = ProtocolVersion::LATEST_WITH_INITIALIZE;
+        config
     }
 
     async fn on_progress(
@@ -99,9 +110,9 @@ impl ClientHandler for Handler {
 
     async fn create_elicitation(
         &self,
-        _request: ElicitRequestParams,
+        request: ElicitRequestParams,
         _context: RequestContext<RoleClient>,
     ) -> Result<ElicitResult, ErrorData> {
-        Err(ErrorData::method_not_found::<ElicitationCreateRequestMethod>())
+        self.askers.find()?.ask(request).await
     }
 }

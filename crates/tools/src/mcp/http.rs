@@ -3,9 +3,10 @@
 //! Invariant: the outgoing client refuses private addresses and redirects; no body or event above the limit is
 //! buffered.
 
+use super::oauth::{AfterRefusal, Authorization};
 use super::pace::Pace;
 use super::settings::McpLimits;
-use super::trouble::{Note, over_http};
+use super::trouble::Note;
 use bytes::Bytes;
 use futures_util::StreamExt;
 use futures_util::stream::BoxStream;
@@ -41,6 +42,9 @@ pub(super) enum HttpError {
     Request(String),
     #[error("the answer is larger than {bytes_max} bytes")]
     TooLarge { bytes_max: usize },
+    /// A user has to sign in first.
+    #[error("{0}")]
+    SignIn(String),
 }
 
 #[derive(Clone)]
@@ -50,6 +54,7 @@ pub(super) struct HttpClient {
     client: Client,
     limits: McpLimits,
     note: Note,
+    authorization: Option<Arc<Authorization>>,
 }
 
 /// Checks a url and its headers before anything is called.
@@ -82,14 +87,15 @@ impl HttpClient {
         allow_private: bool,
         limits: McpLimits,
         note: &Note,
+        authorization: Option<Arc<Authorization>>,
     ) -> Result<Self, String> {
         let client = outgoing(allow_private).build().map_err(|error| cause(&error))?;
-        Ok(Self { name: name.into(), client, limits, note: note.clone() })
+        Ok(Self { name: name.into(), client, limits, note: note.clone(), authorization })
     }
 
     /// Records the failure, to explain why there is no connection.
     fn record_failure<T>(&self, done: Result<T, Failed>) -> Result<T, Failed> {
-        done.inspect_err(|error| self.note.write(over_http(error, &self.name)))
+        done.inspect_err(|error| self.note.write(error, &self.name))
     }
 
     async fn post(
@@ -149,8 +155,31 @@ impl HttpClient {
         if let Some(token) = token {
             request = request.bearer_auth(token);
         }
-        let sent = request.send().await;
-        sent.map_err(|error| StreamableHttpError::Client(HttpError::Request(cause(&error))))
+        match &self.authorization {
+            Some(authorization) => self.send_authorized(authorization, request).await,
+            None => sent(request).await,
+        }
+    }
+
+    /// Sends with the current token, and once more if a refusal led to another one.
+    async fn send_authorized(
+        &self,
+        authorization: &Authorization,
+        request: RequestBuilder,
+    ) -> Result<Response, Failed> {
+        let again = request.try_clone();
+        let token = authorization.token().await;
+        let response = sent(with(request, token.as_deref())).await?;
+        let Some(why) = refusal(authorization, &response, token.as_deref()).await? else {
+            return Ok(response);
+        };
+        let (Retry, Some(request)) = (why, again) else { return Ok(response) };
+        let token = authorization.token().await;
+        let response = sent(with(request, token.as_deref())).await?;
+        match refusal(authorization, &response, token.as_deref()).await? {
+            Some(Retry) => Err(sign_in("does not accept the token that it was just granted")),
+            None => Ok(response),
+        }
     }
 
     /// The events, with limits for size and rate.
@@ -269,6 +298,45 @@ impl StreamableHttpClient for HttpClient {
             _ => Err(StreamableHttpError::UnexpectedContentType(kind)),
         }
     }
+}
+
+/// There is another token to try.
+struct Retry;
+
+/// What a refusal means for the token; an error if a user has to sign in.
+async fn refusal(
+    authorization: &Authorization,
+    response: &Response,
+    used: Option<&str>,
+) -> Result<Option<Retry>, Failed> {
+    let status = response.status();
+    if !matches!(status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN) {
+        return Ok(None);
+    }
+    let headers = response.headers().get_all(header::WWW_AUTHENTICATE);
+    let headers: Vec<&str> = headers.iter().filter_map(|header| header.to_str().ok()).collect();
+    let header = (!headers.is_empty()).then(|| headers.join(", "));
+    match authorization.refused(status.as_u16(), header.as_deref(), used).await {
+        AfterRefusal::Retry => Ok(Some(Retry)),
+        AfterRefusal::SignIn(why) => Err(sign_in(&why)),
+        AfterRefusal::Nothing => Ok(None),
+    }
+}
+
+fn sign_in(why: &str) -> Failed {
+    StreamableHttpError::Client(HttpError::SignIn(why.to_owned()))
+}
+
+fn with(request: RequestBuilder, token: Option<&str>) -> RequestBuilder {
+    match token {
+        Some(token) => request.bearer_auth(token),
+        None => request,
+    }
+}
+
+async fn sent(request: RequestBuilder) -> Result<Response, Failed> {
+    let sent = request.send().await;
+    sent.map_err(|error| StreamableHttpError::Client(HttpError::Request(cause(&error))))
 }
 
 /// A refusal may contain an answer of the protocol. A refused `server/discover` means an earlier version of the

@@ -6,9 +6,10 @@
 use super::client::Handler;
 use super::http::{self, HttpClient};
 use super::listing::{self, Listing};
+use super::oauth::{Authorization, SignInStatus};
 use super::settings::{McpLimits, McpTransport};
 use super::stdio::{Fault, Stdio};
-use super::trouble::{self, Note, short};
+use super::trouble::{self, Failure, Note, short};
 use super::{Connection, McpStatus, Shared, State};
 use futures_util::FutureExt;
 use greenroom_runtime::{Child, ChildEnd, ChildHold};
@@ -54,11 +55,21 @@ struct Running {
 
 pub(super) async fn keep(shared: Arc<Shared>, stop: CancellationToken) {
     let mut failures = 0_u32;
+    let mut handshake = Handshake::Newest;
     while !stop.is_cancelled() {
         shared.update(|state| state.status = McpStatus::Starting);
         let began = Instant::now();
-        let reason = match connect(&shared, &stop).await {
-            Err(reason) => reason,
+        let reason = match connect(&shared, handshake, &stop).await {
+            Err(NotConnected::AtHandshake(reason)) if handshake == Handshake::Newest => {
+                // Whatever it says to `server/discover`: every server knows the older handshake.
+                tracing::debug!(server = %shared.settings.name, %reason, "retrying with the older handshake");
+                handshake = Handshake::Older;
+                continue;
+            }
+            Err(NotConnected::AtHandshake(reason) | NotConnected::Before(reason)) => {
+                handshake = Handshake::Newest;
+                reason
+            }
             Ok(live) => match serve(&shared, live, &stop).await {
                 Some(reason) => reason,
                 None => break,
@@ -68,24 +79,61 @@ pub(super) async fn keep(shared: Arc<Shared>, stop: CancellationToken) {
             break;
         }
         let limits = &shared.settings.limits;
+        let waits = shared.authorization().filter(|known| known.status() == SignInStatus::Required);
         failures = if began.elapsed() >= limits.healthy_after { 1 } else { failures + 1 };
         let delay = delay(failures, limits);
         let retry_ms = delay.as_millis() as u64;
         tracing::warn!(server = %shared.settings.name, %reason, retry_ms, "MCP server is not connected, will retry");
         shared.update(|state| {
-            state.status = McpStatus::BackingOff;
+            state.status = match waits {
+                Some(_) => McpStatus::SignInRequired,
+                None => McpStatus::BackingOff,
+            };
             state.last_error = Some(reason);
             state.restarts += 1;
         });
+        let signed_in = async {
+            match waits {
+                Some(authorization) => authorization.signed_in().await,
+                None => std::future::pending().await,
+            }
+        };
         tokio::select! {
             () = sleep(delay) => {}
+            () = signed_in => failures = 0,
             () = stop.cancelled() => {}
         }
     }
     shared.update(|state| state.status = McpStatus::Stopped);
 }
 
-async fn connect(shared: &Shared, stop: &CancellationToken) -> Result<Live, String> {
+/// How a connection begins.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Handshake {
+    /// `server/discover`, then `initialize` if the server says that it is older.
+    Newest,
+    /// `initialize` only.
+    Older,
+}
+
+/// Why there is no connection.
+enum NotConnected {
+    /// The server answered, with something else than the handshake.
+    AtHandshake(String),
+    Before(String),
+}
+
+impl From<String> for NotConnected {
+    fn from(reason: String) -> Self {
+        Self::Before(reason)
+    }
+}
+
+async fn connect(
+    shared: &Shared,
+    handshake: Handshake,
+    stop: &CancellationToken,
+) -> Result<Live, NotConnected> {
     shared.settings.check()?;
     let handler = Handler::default();
     match &shared.settings.transport {
@@ -100,7 +148,7 @@ async fn connect(shared: &Shared, stop: &CancellationToken) -> Result<Live, Stri
             let fault = Fault::default();
             let stdio = Stdio::new(stdin, stdout, shared.settings.limits.clone(), fault.clone());
             let mut process = Running { hold, fault };
-            let started = handler.clone().serve_with_lifecycle(stdio, lifecycle());
+            let started = handler.clone().serve_with_lifecycle(stdio, handshake.lifecycle());
             match open_session(shared, started, stop).await {
                 Ok(greeted) => {
                     let (process, note) = (Some(process), Note::default());
@@ -111,33 +159,61 @@ async fn connect(shared: &Shared, stop: &CancellationToken) -> Result<Live, Stri
                     let exit_reason =
                         if stop.is_cancelled() { None } else { process.exit_reason().await };
                     process.end().await;
-                    Err(exit_reason.unwrap_or(reason))
+                    Err(match (exit_reason, reason) {
+                        (Some(exit), NotConnected::AtHandshake(_)) => {
+                            NotConnected::AtHandshake(exit)
+                        }
+                        (Some(exit), NotConnected::Before(_)) => NotConnected::Before(exit),
+                        (None, reason) => reason,
+                    })
                 }
             }
         }
-        McpTransport::Http { url, headers, allow_private } => {
+        McpTransport::Http { url, headers, allow_private, .. } => {
             let limits = shared.settings.limits.clone();
             let headers = http::check(url, headers, *allow_private)?;
             let config = StreamableHttpClientTransportConfig::with_uri(url.as_str())
                 .custom_headers(headers)
                 .max_sse_event_size(limits.message_bytes_max);
             let note = Note::default();
-            let client = HttpClient::new(&shared.settings.name, *allow_private, limits, &note)?;
+            let authorization = shared.authorization.clone().transpose()?;
+            let name = &shared.settings.name;
+            let client = HttpClient::new(name, *allow_private, limits, &note, authorization)?;
             let transport = StreamableHttpClientTransport::with_client(client, config);
-            let started = handler.clone().serve_with_lifecycle(transport, lifecycle());
+            let started = handler.clone().serve_with_lifecycle(transport, handshake.lifecycle());
+            let started = async {
+                match handshake {
+                    // A server that does not answer `server/discover` may block what follows.
+                    Handshake::Newest => {
+                        let started = timeout(shared.settings.limits.discover_timeout, started);
+                        started.await.unwrap_or(Err(ClientInitializeError::Cancelled))
+                    }
+                    Handshake::Older => started.await,
+                }
+            };
             let greeted = open_session(shared, started, stop).await;
             // The library's error, if the transport has none.
-            let greeted = greeted.map_err(|reason| note.take().unwrap_or(reason))?;
+            let greeted = greeted.map_err(|error| match (error, note.take()) {
+                (NotConnected::AtHandshake(_), Some(Failure { reason, answered: true })) => {
+                    NotConnected::AtHandshake(reason)
+                }
+                (_, Some(Failure { reason, .. })) => NotConnected::Before(reason),
+                (error, None) => error,
+            })?;
             Ok(Live { greeted, handler, process: None, note })
         }
     }
 }
 
-/// Supports servers of every version: `discover` first, then `initialize`.
-fn lifecycle() -> ClientLifecycleMode {
-    ClientLifecycleMode::Auto {
-        preferred_versions: vec![ProtocolVersion::LATEST],
-        legacy_version: Some(ProtocolVersion::LATEST_WITH_INITIALIZE),
+impl Handshake {
+    fn lifecycle(self) -> ClientLifecycleMode {
+        match self {
+            Handshake::Newest => ClientLifecycleMode::Auto {
+                preferred_versions: vec![ProtocolVersion::LATEST],
+                legacy_version: Some(ProtocolVersion::LATEST_WITH_INITIALIZE),
+            },
+            Handshake::Older => ClientLifecycleMode::Initialize,
+        }
     }
 }
 
@@ -146,22 +222,31 @@ async fn open_session(
     shared: &Shared,
     started: impl Future<Output = Result<Service, ClientInitializeError>>,
     stop: &CancellationToken,
-) -> Result<Greeted, String> {
+) -> Result<Greeted, NotConnected> {
     let within = shared.settings.limits.start_timeout;
     tokio::select! {
         greeted = timeout(within, introduce(shared, started)) => greeted.unwrap_or_else(|_| {
-            Err(format!("did not answer within {} s; is it an MCP server?", within.as_secs_f64()))
+            let seconds = within.as_secs_f64();
+            Err(format!("did not answer within {seconds} s; is it an MCP server?").into())
         }),
-        () = stop.cancelled() => Err("is stopping".to_owned()),
+        () = stop.cancelled() => Err("is stopping".to_owned().into()),
     }
 }
 
 async fn introduce(
     shared: &Shared,
     started: impl Future<Output = Result<Service, ClientInitializeError>>,
-) -> Result<Greeted, String> {
+) -> Result<Greeted, NotConnected> {
     let name = &shared.settings.name;
-    let service = started.await.map_err(|error| trouble::at_handshake(&error, name))?;
+    let started = started.await;
+    let service = started.map_err(|error| {
+        let reason = trouble::at_handshake(&error, name);
+        match error {
+            // Both handshakes were tried.
+            ClientInitializeError::LegacyFallbackFailed { .. } => NotConnected::Before(reason),
+            _ => NotConnected::AtHandshake(reason),
+        }
+    })?;
     let info = service.peer().peer_info();
     // Newer servers report changes only to subscribers.
     let subscription = match &info {
@@ -226,7 +311,7 @@ async fn serve(shared: &Shared, live: Live, stop: &CancellationToken) -> Option<
                 Ok(Ok(listing)) => shared.publish(listing, None),
                 Ok(Err(error)) => {
                     let reason = trouble::at_listing(&error, &shared.settings.name);
-                    break Some(note.take().unwrap_or(reason));
+                    break Some(note.take().map_or(reason, |failure| failure.reason));
                 }
                 Err(_) => break Some("does not list its tools any more".to_owned()),
             },
@@ -282,6 +367,10 @@ impl Running {
 }
 
 impl Shared {
+    fn authorization(&self) -> Option<&Arc<Authorization>> {
+        self.authorization.as_ref()?.as_ref().ok()
+    }
+
     fn update(&self, change: impl FnOnce(&mut State)) {
         self.state.send_modify(change);
     }

@@ -1,11 +1,11 @@
 //! From the list of a server to our tools.
 //!
-//! Invariant: a tool is accepted unchanged or refused with a warning. Names are plain, so that they mean the same
-//! wherever they are shown, matched or logged.
+//! Invariant: a tool is accepted unchanged or refused with a warning; only schemas of older drafts are rewritten. Names
+//! are plain, so that they mean the same wherever they are shown, matched or logged.
 
 use super::settings::McpSettings;
 use crate::project_cli::close_matches;
-use crate::schema::Schema;
+use crate::schema::{Schema, modern};
 use crate::{Risk, Tool};
 use rmcp::model::{PaginatedRequestParams, Tool as Listed, ToolAnnotations};
 use rmcp::{Peer, RoleClient, ServiceError};
@@ -112,9 +112,9 @@ fn accept(listed: Listed, settings: &McpSettings) -> Result<Tool, String> {
                 .to_owned(),
         );
     }
-    let input_schema = Value::Object((*listed.input_schema).clone());
+    let input_schema = modern(Value::Object((*listed.input_schema).clone()));
     Schema::compile(&input_schema).map_err(|error| error.to_string())?;
-    let output_schema = listed.output_schema.map(|schema| Value::Object((*schema).clone()));
+    let output_schema = listed.output_schema.map(|schema| modern(Value::Object((*schema).clone())));
     if let Some(schema) = &output_schema {
         Schema::compile(schema).map_err(|error| format!("of its output, {error}"))?;
     }

@@ -2,6 +2,7 @@
 //!
 //! Invariant: every limit of this module is a field of `McpLimits`, with its default here.
 
+use super::oauth::OAuthSettings;
 use crate::Risk;
 use greenroom_runtime::ChildSpec;
 use std::collections::BTreeMap;
@@ -32,6 +33,8 @@ pub enum McpTransport {
         headers: BTreeMap<String, String>,
         /// Whether it may be on this machine or in a private network.
         allow_private: bool,
+        /// How access is granted, if `headers` have no `Authorization`.
+        oauth: Box<OAuthSettings>,
     },
 }
 
@@ -55,6 +58,8 @@ pub struct McpLimits {
     pub links_read_max: usize,
     /// From the start to the list of tools; a package manager may have to fetch the server first.
     pub start_timeout: Duration,
+    /// For the answer of a server over HTTP to the newest handshake, before the older one is tried.
+    pub discover_timeout: Duration,
     /// For one message to be accepted by the server.
     pub write_timeout: Duration,
     /// How long a call waits for a server that is not connected.
@@ -82,6 +87,7 @@ impl Default for McpLimits {
             attachments_max: 64,
             links_read_max: 8,
             start_timeout: Duration::from_secs(60),
+            discover_timeout: Duration::from_secs(15),
             write_timeout: Duration::from_secs(30),
             reconnect_wait: Duration::from_secs(10),
             refresh_min: Duration::from_secs(1),
@@ -118,7 +124,7 @@ impl McpSettings {
                 Err("the server has no command".to_owned())
             }
             McpTransport::Stdio(_) => Ok(()),
-            McpTransport::Http { url, headers, allow_private } => {
+            McpTransport::Http { url, headers, allow_private, .. } => {
                 super::http::check(url, headers, *allow_private).map(|_| ())
             }
         }

@@ -17,14 +17,28 @@ const LAST_WORDS_CHARS_MAX: usize = 800;
 
 /// The last failure over HTTP; the library reports less.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Note(Arc<Mutex<Option<String>>>);
+pub(super) struct Note(Arc<Mutex<Option<Failure>>>);
+
+/// How a request failed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Failure {
+    pub(super) reason: String,
+    /// Whether the server answered, with something else than what it was asked for.
+    pub(super) answered: bool,
+}
 
 impl Note {
-    pub(super) fn write(&self, text: String) {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(text);
+    pub(super) fn write(&self, error: &StreamableHttpError<HttpError>, server: &str) {
+        let answered = match error {
+            StreamableHttpError::Client(HttpError::Request(_) | HttpError::SignIn(_)) => false,
+            StreamableHttpError::HttpStatus(failed) => !matches!(failed.status, 401 | 403 | 429),
+            _ => true,
+        };
+        let failure = Failure { reason: over_http(error, server), answered };
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(failure);
     }
 
-    pub(super) fn take(&self) -> Option<String> {
+    pub(super) fn take(&self) -> Option<Failure> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 }
@@ -76,14 +90,36 @@ pub(super) fn at_listing(error: &ServiceError, server: &str) -> String {
 }
 
 fn in_transit(error: &(dyn Error + 'static), server: &str) -> String {
+    match http_error(error) {
+        Some(error) => over_http(error, server),
+        None => "does not accept what it is sent".to_owned(),
+    }
+}
+
+fn http_error<'e>(error: &'e (dyn Error + 'static)) -> Option<&'e StreamableHttpError<HttpError>> {
     let mut next = Some(error);
     while let Some(error) = next {
-        if let Some(error) = error.downcast_ref::<StreamableHttpError<HttpError>>() {
-            return over_http(error, server);
+        if let Some(error) = error.downcast_ref() {
+            return Some(error);
         }
         next = error.source();
     }
-    "does not accept what it is sent".to_owned()
+    None
+}
+
+/// Why a user has to sign in first.
+fn sign_in_reason<'e>(error: &'e (dyn Error + 'static)) -> Option<&'e str> {
+    match http_error(error)? {
+        StreamableHttpError::Client(HttpError::SignIn(why)) => Some(why),
+        _ => None,
+    }
+}
+
+pub(super) fn sign_in_required(server: &str, why: &str) -> ToolFailure {
+    let message = format!(
+        "the MCP server `{server}` {why}; an operator signs in with `greenroom sign-in {server}`"
+    );
+    ToolFailure::new("SIGN_IN_REQUIRED", message)
 }
 
 /// How an HTTP server failed to answer.
@@ -100,6 +136,9 @@ pub(super) fn over_http(error: &StreamableHttpError<HttpError>, server: &str) ->
             format!("cannot be reached: {}; {hint}", short(cause))
         }
         StreamableHttpError::Client(error @ HttpError::TooLarge { .. }) => error.to_string(),
+        StreamableHttpError::Client(HttpError::SignIn(why)) => {
+            format!("{why}; sign in with `greenroom sign-in {server}`")
+        }
         StreamableHttpError::HttpStatus(failed) => match failed.status {
             status @ (401 | 403) => {
                 format!("does not let us in (HTTP {status}); check `tools.{server}.headers`")
@@ -141,9 +180,10 @@ pub(super) fn in_call(error: &ServiceError, server: &str) -> ToolFailure {
             server,
             "ended the connection during the call: whether it took effect is not known",
         ),
-        ServiceError::TransportSend(_) => {
-            unavailable(server, "could not be reached; try again later")
-        }
+        ServiceError::TransportSend(error) => match sign_in_reason(error) {
+            Some(why) => sign_in_required(server, why),
+            None => unavailable(server, "could not be reached; try again later"),
+        },
         ServiceError::UnexpectedResponse => {
             let message =
                 format!("the MCP server `{server}` answered with something else than a result");

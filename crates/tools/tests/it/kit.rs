@@ -71,7 +71,7 @@ impl Kit {
     }
 
     pub(crate) fn start(&self, settings: McpSettings) -> Arc<McpServer> {
-        McpServer::start(settings, self.children.clone())
+        McpServer::start(settings, self.children.clone(), None)
     }
 
     /// No child process is left.
@@ -92,7 +92,12 @@ pub(crate) fn file(name: &str) -> String {
 }
 
 pub(crate) fn call() -> McpCall {
-    McpCall { deadline: Instant::now() + WAIT, cancel: CancellationToken::new(), progress: None }
+    McpCall {
+        deadline: Instant::now() + WAIT,
+        cancel: CancellationToken::new(),
+        progress: None,
+        ask: None,
+    }
 }
 
 pub(crate) fn within(time: Duration) -> McpCall {

@@ -51,7 +51,12 @@ async fn free_port() -> u16 {
 impl Kit {
     fn remote(&self, url: &str, allow_private: bool) -> Arc<McpServer> {
         let headers = [("x-test".to_owned(), "1".to_owned())].into();
-        let transport = McpTransport::Http { url: url.to_owned(), headers, allow_private };
+        let transport = McpTransport::Http {
+            url: url.to_owned(),
+            headers,
+            allow_private,
+            oauth: Box::default(),
+        };
         self.start(self.settings("remote", transport))
     }
 }

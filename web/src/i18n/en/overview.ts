@@ -67,6 +67,8 @@ export const overview = {
   model_idle: "not called in this period",
   model_removed: "no longer configured",
   servers: "Tool servers",
+  sign_in: "Sign in",
+  sign_in_failed: "The sign-in did not begin",
   servers_empty: "No tool server is configured.",
   server_tools: "{count} {count|tool|tools}",
   server_builtin: "built in",

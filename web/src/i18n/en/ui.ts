@@ -32,6 +32,7 @@ export const ui = {
   statusExpired: "Expired",
   statusReady: "Ready",
   statusStarting: "Starting",
+  statusSignIn: "Sign-in needed",
   statusBackingOff: "Waiting to restart",
   statusStopped: "Stopped",
   statusUnbound: "No agent",

@@ -70,6 +70,8 @@ export const overview: SameKeys<typeof en> = {
   model_idle: "这段时间没有调用",
   model_removed: "已从配置中移除",
   servers: "工具服务器",
+  sign_in: "登录",
+  sign_in_failed: "无法开始登录",
   servers_empty: "没有配置工具服务器。",
   server_tools: "{count} 个工具",
   server_builtin: "内置",

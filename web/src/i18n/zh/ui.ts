@@ -35,6 +35,7 @@ export const ui: SameKeys<typeof en> = {
   statusExpired: "已过期",
   statusReady: "就绪",
   statusStarting: "启动中",
+  statusSignIn: "需要登录",
   statusBackingOff: "等待重启",
   statusStopped: "已停止",
   statusUnbound: "无智能体",

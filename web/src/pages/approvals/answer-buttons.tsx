@@ -8,17 +8,19 @@ export interface AnswerButtonsProps {
   /** The answer being sent. */
   given?: "allow" | "deny" | null;
   disabled?: boolean;
+  /** Instead of “Allow” and “Deny”. */
+  labels?: { allow: string; deny: string };
 }
 
-export function AnswerButtons({ onAnswer, given = null, disabled = false }: AnswerButtonsProps) {
+export function AnswerButtons({ onAnswer, given = null, disabled = false, labels }: AnswerButtonsProps) {
   const t = useT();
   return (
     <div className={styles["answers"]}>
       <Button variant="primary" icon="check" disabled={disabled || given !== null} busy={given === "allow"} onClick={() => onAnswer("allow")}>
-        {t("approvals.allow")}
+        {labels?.allow ?? t("approvals.allow")}
       </Button>
       <Button variant="danger" icon="close" disabled={disabled || given !== null} busy={given === "deny"} onClick={() => onAnswer("deny")}>
-        {t("approvals.deny")}
+        {labels?.deny ?? t("approvals.deny")}
       </Button>
     </div>
   );

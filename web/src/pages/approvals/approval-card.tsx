@@ -2,12 +2,14 @@
 import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { useEffect, useState } from "react";
 import { ApiError, path, post } from "@/api/client";
-import type { Approval } from "@/api/types";
+import type { Approval, JsonObject } from "@/api/types";
 import { useT } from "@/i18n";
 import { Card, Facts, Time, useToast } from "@/ui";
 import { ConversationLink, RunLink } from "../facts/list-parts";
 import { ApprovalAbout, ApprovalWarning } from "./about";
 import { AnswerButtons } from "./answer-buttons";
+import { TOOL_INPUT } from "./question";
+import { Question } from "./question-view";
 import { approvalActor, approvalSentence, countdown, secondsLeft } from "./sentence";
 import styles from "./approvals.module.css";
 import { useSession } from "./use-session";
@@ -21,8 +23,12 @@ export function ApprovalCard({ approval }: { approval: Approval }) {
         <header className={styles["head"]}>
           <h2>{approvalSentence(t, approval)}</h2>
         </header>
-        <ApprovalAbout approval={approval} />
-        <ApprovalWarning approval={approval} />
+        {approval.action !== TOOL_INPUT && (
+          <>
+            <ApprovalAbout approval={approval} />
+            <ApprovalWarning approval={approval} />
+          </>
+        )}
         <Facts
           items={[
             [t("approvals.for_whom"), approvalActor(approval) ?? t("approvals.no_user")],
@@ -48,15 +54,19 @@ function Answers({ approval, expired }: { approval: Approval; expired: boolean }
   const queries = useQueryClient();
   const session = useSession();
   const answer = useMutation({
-    mutationFn: (decision: "allow" | "deny") =>
-      post<Approval>(path("/v1/approvals/{}", approval.approval_id), { decision, nonce: approval.nonce }),
-    onSuccess: (_, decision) => toast(t(decision === "allow" ? "approvals.allowed_toast" : "approvals.denied_toast")),
+    mutationFn: ({ decision, values }: { decision: "allow" | "deny"; values?: JsonObject | null }) =>
+      post<Approval>(path("/v1/approvals/{}", approval.approval_id), { decision, nonce: approval.nonce, ...(values ? { values } : {}) }),
+    onSuccess: (_, { decision }) => toast(t(decision === "allow" ? "approvals.allowed_toast" : "approvals.denied_toast")),
     onError: (error) => toast(`${t("approvals.failed_toast")}: ${error instanceof ApiError ? error.message : String(error)}`, "bad"),
     onSettled: () => queries.invalidateQueries({ queryKey: ["approvals"] }),
   });
-  if (session.data?.answers === false) return <span className="muted">{t("approvals.may_not_answer")}</span>;
-  const given = answer.isPending ? answer.variables : null;
-  return <AnswerButtons given={given} disabled={expired} onAnswer={answer.mutate} />;
+  const given = answer.isPending ? answer.variables.decision : null;
+  const mayAnswer = session.data?.answers !== false;
+  if (approval.action === TOOL_INPUT) {
+    return <Question approval={approval} given={given} disabled={expired} mayAnswer={mayAnswer} onAnswer={(decision, values) => answer.mutate({ decision, values })} />;
+  }
+  if (!mayAnswer) return <span className="muted">{t("approvals.may_not_answer")}</span>;
+  return <AnswerButtons given={given} disabled={expired} onAnswer={(decision) => answer.mutate({ decision })} />;
 }
 
 function useSecondsLeft(expiresAt: string): number {

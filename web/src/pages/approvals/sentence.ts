@@ -16,6 +16,7 @@ export function approvalSentence(t: T, approval: Approval): string {
     if (isProjectCli(approval) && module && method) return t(`approvals.${verb}_tool_method`, { agent, module, method });
     return t(`approvals.${verb}_tool`, { agent, what: text(target["tool_name"]) ?? "?" });
   }
+  if (action === "tool.input") return t(`approvals.${approval.status === "pending" ? "asks" : "asked_for"}`, { server: text(target["server"]) ?? "?" });
   const where = destination(approval) ?? t("approvals.where_unknown");
   switch (action) {
     case "message.send":

@@ -3,6 +3,8 @@ import type { Approval } from "@/api/types";
 import { useT } from "@/i18n";
 import { ApprovalAbout, ApprovalWarning } from "@/pages/approvals/about";
 import { AnswerButtons } from "@/pages/approvals/answer-buttons";
+import { TOOL_INPUT } from "@/pages/approvals/question";
+import { Question as Form } from "@/pages/approvals/question-view";
 import { approvalInput, approvalSentence } from "@/pages/approvals/sentence";
 import { useSession } from "@/pages/approvals/use-session";
 import { Icon, JsonView, StatusBadge, Time } from "@/ui";
@@ -20,6 +22,17 @@ function Question({ entry, approval }: { entry: ApprovalEntry; approval: Approva
   const { decide } = useChat();
   const mayAnswer = useSession().data?.answers !== false;
   const title = t("chat.approvalTitle", { agent: entry.agent });
+  if (approval.action === TOOL_INPUT) {
+    return (
+      <section className={styles["approval"]} data-kind="approval" aria-label={approvalSentence(t, approval)}>
+        <header className={styles["head"]}>
+          <Icon name="approvals" size={20} />
+          <strong>{approvalSentence(t, approval)}</strong>
+        </header>
+        <Form approval={{ ...approval, approval_id: entry.id }} mayAnswer={mayAnswer} onAnswer={(decision, values) => decide(entry.runId, entry.id, decision === "allow", values)} />
+      </section>
+    );
+  }
   return (
     <section className={styles["approval"]} data-kind="approval" aria-label={title}>
       <header className={styles["head"]}>

@@ -5,7 +5,8 @@ import type { CardAction } from "./cards/action";
 
 export interface ChatActions {
   agent: string;
-  decide: (runId: string | null, approvalId: string, approved: boolean) => void;
+  /** `values` answer the question of a tool's server. */
+  decide: (runId: string | null, approvalId: string, approved: boolean, values?: JsonObject | null) => void;
   cardAction: (action: CardAction) => void;
   /** A question of this run was answered. */
   answered: (runId: string, answer: JsonObject) => void;

@@ -85,8 +85,8 @@ export function ConversationView({ id, isNew, agents, target, mayWrite, showsApp
   const actions = useMemo<ChatActions>(
     () => ({
       agent: agent.name,
-      decide: (runId, approvalId, approved) => {
-        thread.view().active.find((run) => run.hostRunId === runId)?.decide(approvalId, approved);
+      decide: (runId, approvalId, approved, values) => {
+        thread.view().active.find((run) => run.hostRunId === runId)?.decide(approvalId, approved, values ?? null);
         field.current?.focus();
       },
       cardAction: (action: CardAction) => {

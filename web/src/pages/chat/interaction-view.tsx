@@ -82,7 +82,7 @@ function Outcome({ stored }: { stored: Interaction | undefined }) {
   return <span className="muted">{text}</span>;
 }
 
-function FormField({ field, value, error, onChange }: { field: InteractionField; value: Draft[string]; error?: string; onChange: (value: Draft[string]) => void }) {
+export function FormField({ field, value, error, onChange }: { field: InteractionField; value: Draft[string]; error?: string; onChange: (value: Draft[string]) => void }) {
   const label = field.required ? `${field.label} *` : field.label;
   const options = (field.options ?? []).map((option) => ({ value: option.value, label: option.label }));
   return (

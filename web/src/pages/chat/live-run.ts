@@ -47,6 +47,8 @@ export class LiveRun {
   #extras: Extra[] = [];
   /** All its approvals by id, answered ones too. */
   #questions = new Map<string, ApprovalEntry>();
+  /** What was entered for questions, by approval. */
+  #values = new Map<string, JsonObject>();
   #seen = new Map<string, string>();
   /** For the runner instead of a message: an answer to a question, or a pressed button. */
   #props: object | null = null;
@@ -101,7 +103,8 @@ export class LiveRun {
   }
 
   /** A run waits until all its approvals are answered. */
-  decide(approvalId: string, approved: boolean): void {
+  decide(approvalId: string, approved: boolean, values: JsonObject | null = null): void {
+    if (values) this.#values.set(approvalId, values);
     this.#answer(approvalId, approved ? "allowed" : "denied");
     if (this.#open().length === 0) void this.#resume();
     this.#changed();
@@ -168,7 +171,7 @@ export class LiveRun {
     const resume: ResumeEntry[] = asked.map((question) => ({
       interruptId: question.interruptId ?? "",
       status: "resolved",
-      payload: { approved: question.decision === "allowed" },
+      payload: { approved: question.decision === "allowed", ...(this.#values.has(question.id) ? { values: this.#values.get(question.id) } : {}) },
     }));
     this.status = "running";
     this.#changed();

@@ -1,11 +1,12 @@
 // Status of the store, models, tool servers and runners.
-import { useQuery } from "@tanstack/react-query";
+import { useMutation, useQuery } from "@tanstack/react-query";
 import type { ReactNode } from "react";
 import { Link } from "wouter";
-import { get, type Page } from "@/api/client";
+import { hostUrl } from "@/api/base";
+import { ApiError, get, path, post, type Page } from "@/api/client";
 import type { ModelFigures, Overview, Runner, ToolServer } from "@/api/types";
 import { useT } from "@/i18n";
-import { Badge, Bytes, Card, Loaded, Skeleton, StatusBadge, Time } from "@/ui";
+import { Badge, Bytes, Button, Card, Loaded, Skeleton, StatusBadge, Time, useToast } from "@/ui";
 import { modelStatus } from "./problem-list";
 import styles from "./overview.module.css";
 
@@ -142,8 +143,37 @@ function ServerPart({ server }: { server: ToolServer }) {
     <Part
       name={server.name}
       status={<StatusBadge status={server.status} />}
-      note={notes.filter(Boolean).join(" · ")}
+      note={
+        <>
+          {notes.filter(Boolean).join(" · ")}
+          {server.sign_in === "required" && <SignIn server={server.name} />}
+        </>
+      }
       problem={server.status === "ready" ? server.warnings[0] : (server.last_error ?? server.warnings[0])}
     />
+  );
+}
+
+/** Leads to the server's own sign-in, which ends with a redirect to the host. */
+function SignIn({ server }: { server: string }) {
+  const t = useT();
+  const toast = useToast();
+  const begin = useMutation({
+    mutationFn: () => {
+      const redirect_uri = new URL(hostUrl("/oauth/callback"), window.location.origin).href;
+      return post<{ url: string }>(path("/v1/tool-servers/{}/sign-in", server), { redirect_uri });
+    },
+    onSuccess: ({ url }) => {
+      if (/^https?:\/\//.test(url)) window.location.assign(url);
+    },
+    onError: (error) => toast(`${t("overview.sign_in_failed")}: ${error instanceof ApiError ? error.message : String(error)}`, "bad"),
+  });
+  return (
+    <>
+      {" · "}
+      <Button variant="secondary" busy={begin.isPending} onClick={() => begin.mutate()}>
+        {t("overview.sign_in")}
+      </Button>
+    </>
   );
 }

@@ -9,7 +9,7 @@ use crate::follow_up::FollowUp;
 use crate::host::Shared;
 use crate::ids::now_ms;
 use crate::proxy::call::{failed, refuse, stale};
-use greenroom_protocol::api::platform::ApprovalStatus;
+use greenroom_protocol::api::platform::{ApprovalStatus, TOOL_INPUT};
 use greenroom_protocol::api::tools::{ToolAuthority, ToolCallResult};
 use greenroom_protocol::{AgentAPIError, ErrorCode, Object};
 use greenroom_store::commands::{CallStart, EndToolCall, Ended};
@@ -298,7 +298,9 @@ impl Shared {
             .store
             .read(move |tx| reads::approvals::page(tx, &workspace, &filter, None, QUESTIONS_MAX));
         let questions = read.await?;
-        let mut about = questions.iter().filter(|row| {
+        // Questions of a tool's server were asked during the call.
+        let questions = questions.iter().filter(|row| row.request.action != TOOL_INPUT);
+        let mut about = questions.filter(|row| {
             let target: Value = serde_json::from_str(&row.request.target).unwrap_or_default();
             target["tool_call_id"] == open.tool_call_id.as_str()
         });

@@ -76,10 +76,12 @@ fn tool() -> Value {
 fn tool_server() -> Value {
     object_with(
         json!({"name": text(), "kind": {"enum": ["mcp", "module"]},
-            "status": {"enum": ["starting", "ready", "backing_off", "stopped", "failed"]},
+            "status": {"enum": ["starting", "ready", "backing_off", "sign_in_required", "stopped", "failed"]},
             "tools": count(), "warnings": texts(), "restarts": count()}),
         json!({"server": text_or_null(), "protocol_version": text_or_null(),
             "isolation": text_or_null(), "pid": {"type": ["integer", "null"]},
-            "last_error": text_or_null()}),
+            "last_error": text_or_null(),
+            "sign_in": {"enum": ["required", "done", null],
+                "description": "Whether a user is signed in at the server, if it asks for that."}}),
     )
 }
