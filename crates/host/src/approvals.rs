@@ -18,6 +18,7 @@ use greenroom_store::commands::{
 use greenroom_store::reads::approvals::ApprovalFilter;
 use greenroom_store::types::{ApprovalRow, Delivered, DeliveryStatus};
 use greenroom_store::{StoreError, reads};
+use serde_json::Value;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -225,13 +226,22 @@ impl Host {
         workspace: &str,
         approval_id: &str,
         nonce: String,
-        (decision, by): (Decision, String),
+        answer: ApprovalDecision,
     ) -> Result<ApprovalAnswer, StoreError> {
+        let ApprovalDecision { decision, edited, by } = answer;
+        if let Some(edited) = edited.as_ref().filter(|_| decision == Decision::Allow) {
+            let checked = self.shared.check_edited(workspace, approval_id, edited).await?;
+            if let Err(reason) = checked {
+                return Ok(ApprovalAnswer::NotEditable(reason));
+            }
+        }
+        let edited = edited.filter(|_| decision == Decision::Allow);
         let command = AnswerApproval {
             workspace_id: workspace.to_owned(),
             approval_id: approval_id.to_owned(),
             nonce,
             decision,
+            edited: edited.map(|edited| Value::Object(edited).to_string()),
             by,
             now_ms: now_ms(),
         };
@@ -242,6 +252,16 @@ impl Host {
     }
 }
 
+/// An answer to an approval.
+#[derive(Debug, Clone)]
+pub struct ApprovalDecision {
+    pub decision: Decision,
+    /// Other arguments for the call than it asked for.
+    pub edited: Option<Object>,
+    /// Who answers.
+    pub by: String,
+}
+
 /// The outcome of an answer.
 #[derive(Debug, Clone, PartialEq)]
 pub enum ApprovalAnswer {
@@ -249,11 +269,33 @@ pub enum ApprovalAnswer {
     Decided(ApprovalView),
     /// It has another decision, has expired, or its run has ended.
     Settled(ApprovalView),
+    /// The edited arguments are not valid or not granted; nothing was decided.
+    NotEditable(String),
     WrongNonce,
     NotFound,
 }
 
 impl Shared {
+    /// Why the arguments of a waiting call cannot be replaced by these, by its tool's schema and its run's grant.
+    async fn check_edited(
+        &self,
+        workspace: &str,
+        approval_id: &str,
+        edited: &Object,
+    ) -> Result<Result<(), String>, StoreError> {
+        let (owner, id) = (workspace.to_owned(), approval_id.to_owned());
+        let row = self.store.read(move |tx| reads::approvals::get(tx, &owner, &id)).await?;
+        // The answer itself says what became of an approval that no longer waits.
+        let Some(row) = row.filter(|row| row.status == ApprovalStatus::Pending) else {
+            return Ok(Ok(()));
+        };
+        let Some(live) = self.live.get(&row.run_id) else { return Ok(Ok(())) };
+        let Some(rights) = live.rights() else { return Ok(Ok(())) };
+        let target: Value = serde_json::from_str(&row.request.target).unwrap_or_default();
+        let tool = target["tool_name"].as_str().unwrap_or_default();
+        Ok(rights.admit_edited(tool, edited).map(drop).map_err(|failure| failure.message))
+    }
+
     async fn answer(
         self: &Arc<Self>,
         command: AnswerApproval,

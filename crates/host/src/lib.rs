@@ -42,9 +42,9 @@ mod tool_vectors;
 mod ungranted;
 
 pub use actor_tokens::ActorClaims;
-pub use approvals::{ApprovalAnswer, ApprovalQuery};
+pub use approvals::{ApprovalAnswer, ApprovalDecision, ApprovalQuery};
 pub use budget::{Budget, Micro};
-pub use gateway::{ActorIds, Refusal, Sender, SenderLimit};
+pub use gateway::{ActorIds, ClientBranch, Refusal, Sender, SenderLimit};
 pub use host::{Host, HostError, HostOptions};
 pub use interactions::{InteractionStatus, InteractionView};
 pub use query::{Audience, HistoryQuery, Page, ResultPage, StateQuery, Window, mime};

@@ -173,6 +173,7 @@ impl Caller {
             continues: None,
             locale: self.locale.clone(),
             adapter: None,
+            branch: None,
             traceparent: None,
         })
     }

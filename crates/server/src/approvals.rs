@@ -11,7 +11,7 @@ use crate::response::{ApiResult, Problem};
 use crate::router::App;
 use axum::extract::{Request, State};
 use axum::http::StatusCode;
-use greenroom_host::{ApprovalAnswer, ApprovalQuery};
+use greenroom_host::{ApprovalAnswer, ApprovalDecision, ApprovalQuery};
 use greenroom_protocol::ErrorCode;
 use greenroom_protocol::api::platform::{ApprovalStatus, ApprovalView};
 use greenroom_store::commands::Decision;
@@ -84,8 +84,8 @@ pub(crate) async fn answer(
     };
     let workspace = params.workspace();
     load(&app, &caller, workspace, &approval_id).await?;
-    let answered =
-        app.host.answer_approval(workspace, &approval_id, nonce, (decision, approver)).await?;
+    let answer = ApprovalDecision { decision, edited: None, by: approver };
+    let answered = app.host.answer_approval(workspace, &approval_id, nonce, answer).await?;
     match answered {
         ApprovalAnswer::Decided(approval) => caller.ok(approval),
         ApprovalAnswer::Settled(approval) => Err(conflict(match approval.status {
@@ -98,6 +98,7 @@ pub(crate) async fn answer(
         ApprovalAnswer::WrongNonce => {
             Err(conflict("`nonce` does not match this approval: load it again"))
         }
+        ApprovalAnswer::NotEditable(reason) => Err(Problem::invalid(reason)),
         ApprovalAnswer::NotFound => Err(Problem::not_found("approval")),
     }
 }

@@ -9,9 +9,10 @@ use crate::follow_up::FollowUp;
 use crate::host::Shared;
 use crate::ids::now_ms;
 use greenroom_protocol::api::platform::ApprovalStatus;
-use greenroom_protocol::{AgentAPIError, ErrorCode};
-use greenroom_store::commands::{Begun, RequestAction, Requested, Wanted};
+use greenroom_protocol::{AgentAPIError, ErrorCode, Object};
+use greenroom_store::commands::{ASKED_PAYLOAD, Begun, RequestAction, Requested, Wanted};
 use greenroom_store::reads;
+use greenroom_store::types::ApprovalRow;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -43,8 +44,8 @@ pub(super) async fn commit(
 
 /// The outcome of an approval request.
 pub(super) enum Decided {
-    /// By this approval.
-    Allowed(String),
+    /// By this approval, perhaps with other arguments than the call's own.
+    Allowed { approval_id: String, edited: Option<Object> },
     /// Rejected, or not answered in time.
     Refused(AgentAPIError),
     /// The tool call was begun before: no approval was requested.
@@ -82,10 +83,10 @@ pub(super) async fn ask(
         question.asked = None;
         return Ok(not_asked);
     }
-    let status = decision(call, &answered, &approval_id).await;
+    let (status, edited) = decision(call, &answered, &approval_id).await;
     question.asked = None;
     match status {
-        ApprovalStatus::Allowed => Ok(Decided::Allowed(approval_id)),
+        ApprovalStatus::Allowed => Ok(Decided::Allowed { approval_id, edited }),
         ApprovalStatus::Cancelled | ApprovalStatus::Pending => Err(stale()),
         refused @ (ApprovalStatus::Denied | ApprovalStatus::Expired) => {
             let message = match refused {
@@ -100,20 +101,32 @@ pub(super) async fn ask(
 }
 
 /// Waits until the approval is decided.
-async fn decision(call: &Call<'_>, answered: &Waiter<'_>, approval_id: &str) -> ApprovalStatus {
+async fn decision(
+    call: &Call<'_>,
+    answered: &Waiter<'_>,
+    approval_id: &str,
+) -> (ApprovalStatus, Option<Object>) {
     loop {
         let (workspace, id) = (call.workspace().to_owned(), approval_id.to_owned());
         let read = call.shared.store.read(move |tx| reads::approvals::get(tx, &workspace, &id));
         match read.await {
-            Ok(Some(row)) if row.status != ApprovalStatus::Pending => return row.status,
+            Ok(Some(row)) if row.status != ApprovalStatus::Pending => {
+                return (row.status, edited(&row));
+            }
             Ok(Some(_)) => answered.news().await,
-            Ok(None) => return ApprovalStatus::Cancelled,
+            Ok(None) => return (ApprovalStatus::Cancelled, None),
             Err(error) => {
                 tracing::warn!(%error, "cannot read an approval");
                 tokio::time::sleep(STORE_AGAIN).await;
             }
         }
     }
+}
+
+/// The arguments that the answer gave the call in place of its own.
+fn edited(row: &ApprovalRow) -> Option<Object> {
+    let target: Object = serde_json::from_str(&row.request.target).ok()?;
+    target.contains_key(ASKED_PAYLOAD).then(|| serde_json::from_str(&row.request.payload).ok())?
 }
 
 /// An approval that a call waits for; withdrawn if the call is dropped first.

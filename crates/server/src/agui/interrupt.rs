@@ -8,7 +8,7 @@ use super::input::{ResumeEntry, ResumeStatus};
 use crate::access::Caller;
 use crate::response::Problem;
 use crate::router::App;
-use greenroom_host::{ApprovalAnswer, ApprovalQuery};
+use greenroom_host::{ApprovalAnswer, ApprovalDecision, ApprovalQuery};
 use greenroom_protocol::Object;
 use greenroom_protocol::api::platform::{ApprovalStatus, ApprovalView};
 use greenroom_store::StoreError;
@@ -78,13 +78,17 @@ pub(crate) fn from_approval(
 ) -> Interrupt {
     let named = approval.target.get("tool_call_id").and_then(Value::as_str);
     let tool_call_id = named.and_then(client_id);
+    let mut properties = json!({"approved": {"type": "boolean"}});
+    if approval.action == "tool.call" {
+        properties["editedArgs"] = json!({"type": "object"});
+    }
     Interrupt {
         id: format!("{}.{after}", approval.approval_id),
         reason: if tool_call_id.is_some() { "tool_call" } else { "greenroom:action" },
         message: message(approval, language),
         tool_call_id,
         response_schema: json!({"type": "object", "required": ["approved"],
-            "properties": {"approved": {"type": "boolean"}}}),
+            "properties": properties}),
         expires_at: approval.expires_at.clone(),
         metadata: json!({"approval_id": approval.approval_id, "run_id": approval.run_id,
             "action": approval.action, "target": approval.target, "payload": approval.payload,
@@ -140,7 +144,11 @@ pub(crate) async fn resume(
         });
         let Some(approval) = approval else { return Ok(Err(unknown())) };
         match decision(entry) {
-            Ok(decision) => answers.push((approval, decision, after, entry.status)),
+            Ok((decision, edited)) => {
+                let by = approver.clone();
+                let answer = ApprovalDecision { decision, edited, by };
+                answers.push((approval, answer, after, entry.status));
+            }
             Err(message) => return Ok(Err(reject("invalid_argument", message))),
         }
     }
@@ -157,10 +165,13 @@ pub(crate) async fn resume(
         return Ok(Err(still_pending(std::slice::from_ref(left))));
     }
     let after = answers.iter().map(|one| one.2).fold(after, i64::max);
-    for (approval, decision, _, status) in answers {
-        let decided = (decision, approver.clone());
+    for (approval, answer, _, status) in answers {
         let (id, nonce) = (&approval.approval_id, approval.nonce.clone());
-        let answered = app.host.answer_approval(workspace, id, nonce, decided).await?;
+        let answered = app.host.answer_approval(workspace, id, nonce, answer).await?;
+        if let ApprovalAnswer::NotEditable(reason) = &answered {
+            let message = format!("`editedArgs`: {reason}");
+            return Ok(Err(reject("invalid_argument", message)));
+        }
         if let Some(message) = conflict(&answered, status) {
             return Ok(Err(reject("interrupt_settled", message.to_owned())));
         }
@@ -183,17 +194,19 @@ fn parse_id(interrupt_id: &str) -> Option<(&str, i64)> {
     Some((approval_id, crate::query::number(after)?))
 }
 
-/// Only an explicit `true` approves.
-fn decision(entry: &ResumeEntry) -> Result<Decision, String> {
+/// Only an explicit `true` approves. `editedArgs` replaces the arguments of an approved call.
+fn decision(entry: &ResumeEntry) -> Result<(Decision, Option<Object>), String> {
     if entry.status == ResumeStatus::Cancelled {
-        return Ok(Decision::Deny);
+        return Ok((Decision::Deny, None));
     }
-    if entry.payload.get("editedArgs").is_some_and(|edited| !edited.is_null()) {
-        return Err("`editedArgs`: arguments cannot be edited, only allowed or denied".to_owned());
-    }
+    let edited = match entry.payload.get("editedArgs") {
+        None | Some(Value::Null) => None,
+        Some(Value::Object(edited)) => Some(edited.clone()),
+        Some(_) => return Err("`editedArgs` must be an object".to_owned()),
+    };
     match entry.payload.get("approved").unwrap_or(&entry.payload) {
-        Value::Bool(true) => Ok(Decision::Allow),
-        Value::Bool(false) => Ok(Decision::Deny),
+        Value::Bool(true) => Ok((Decision::Allow, edited)),
+        Value::Bool(false) => Ok((Decision::Deny, None)),
         _ => {
             Err("`payload` of a resolved interrupt must be `{\"approved\": true or false}`"
                 .to_owned())
@@ -204,7 +217,7 @@ fn decision(entry: &ResumeEntry) -> Result<Decision, String> {
 /// Why an earlier decision contradicts this answer.
 fn conflict(answered: &ApprovalAnswer, status: ResumeStatus) -> Option<&'static str> {
     match answered {
-        ApprovalAnswer::Decided(_) => None,
+        ApprovalAnswer::Decided(_) | ApprovalAnswer::NotEditable(_) => None,
         // Cancelling is compatible with every earlier decision.
         ApprovalAnswer::Settled(_) if status == ResumeStatus::Cancelled => None,
         ApprovalAnswer::Settled(approval) => Some(match approval.status {
@@ -231,16 +244,20 @@ mod tests {
     #[test]
     fn only_an_explicit_true_approves() {
         let resolved = |payload| decision(&entry(ResumeStatus::Resolved, payload));
-        assert_eq!(resolved(json!({"approved": true})), Ok(Decision::Allow));
-        assert_eq!(resolved(json!(true)), Ok(Decision::Allow));
-        assert_eq!(resolved(json!({"approved": false})), Ok(Decision::Deny));
+        assert_eq!(resolved(json!({"approved": true})), Ok((Decision::Allow, None)));
+        assert_eq!(resolved(json!(true)), Ok((Decision::Allow, None)));
+        assert_eq!(resolved(json!({"approved": false})), Ok((Decision::Deny, None)));
         for unclear in [json!(null), json!({}), json!("yes"), json!({"approved": "true"}), json!(1)]
         {
             assert!(resolved(unclear.clone()).is_err(), "{unclear}");
         }
-        assert!(resolved(json!({"approved": true, "editedArgs": {"a": 1}})).is_err());
+        let edited = json!({"a": 1}).as_object().cloned();
+        let allowed = Ok((Decision::Allow, edited));
+        assert_eq!(resolved(json!({"approved": true, "editedArgs": {"a": 1}})), allowed);
+        assert!(resolved(json!({"approved": true, "editedArgs": [1]})).is_err());
+        assert!(resolved(json!({"editedArgs": {"a": 1}})).is_err());
         let cancelled = decision(&entry(ResumeStatus::Cancelled, json!({"approved": true})));
-        assert_eq!(cancelled, Ok(Decision::Deny));
+        assert_eq!(cancelled, Ok((Decision::Deny, None)));
     }
 
     #[test]

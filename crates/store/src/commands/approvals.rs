@@ -211,6 +211,8 @@ pub struct AnswerApproval {
     pub approval_id: String,
     pub nonce: String,
     pub decision: Decision,
+    /// With other arguments for the call than it asked for, as JSON; only if it is allowed.
+    pub edited: Option<String>,
     /// Who answers.
     pub by: String,
     pub now_ms: i64,
@@ -238,7 +240,8 @@ impl Command for AnswerApproval {
         if row.request.nonce != self.nonce {
             return Ok(Answered::WrongNonce);
         }
-        if row.status == self.decision.status() {
+        let is_other = self.edited.as_ref().is_some_and(|edited| *edited != row.request.payload);
+        if row.status == self.decision.status() && !is_other {
             return Ok(Answered::Repeated(Box::new(row)));
         }
         if row.status != ApprovalStatus::Pending {
@@ -256,9 +259,27 @@ impl Command for AnswerApproval {
             let run = (row.workspace_id.as_str(), row.run_id.as_str());
             insert_delivery(tx, run, delivery, self.now_ms)?;
         }
+        if let Some(edited) = &self.edited {
+            edit(tx, &row, edited)?;
+        }
         let row = settle(tx, row, self.decision.status(), Some(&self.by), self.now_ms)?;
         Ok(Answered::New(Box::new(row)))
     }
+}
+
+/// The key in the target of an approval with the arguments that the call asked for, if they were edited.
+pub const ASKED_PAYLOAD: &str = "asked_payload";
+
+/// Replaces the arguments of a call; the target keeps those that it asked for.
+fn edit(tx: &mut dyn Tx, row: &ApprovalRow, edited: &str) -> Result<(), StoreError> {
+    let mut target: serde_json::Value = serde_json::from_str(&row.request.target).unwrap_or_default();
+    target[ASKED_PAYLOAD] = serde_json::from_str(&row.request.payload).unwrap_or_default();
+    tx.execute(
+        "UPDATE approvals SET payload = ?3, target = ?4
+         WHERE workspace_id = ?1 AND approval_id = ?2",
+        params![&row.workspace_id, &row.request.approval_id, edited, &target.to_string()],
+    )?;
+    Ok(())
 }
 
 /// Whether the run still waits for the answer.
@@ -351,9 +372,13 @@ fn settle(
 fn record(tx: &mut dyn Tx, row: &ApprovalRow, word: &str, now_ms: i64) -> Result<(), StoreError> {
     let request = &row.request;
     let target: serde_json::Value = serde_json::from_str(&request.target).unwrap_or_default();
-    let body = json!({"approval_id": request.approval_id, "run_id": row.run_id, "agent": request.agent,
+    let mut body = json!({"approval_id": request.approval_id, "run_id": row.run_id, "agent": request.agent,
         "action": request.action, "target": target, "asked_by": request.kind.as_str(),
         "answered_by": row.answered_by});
+    if target.get(ASKED_PAYLOAD).is_some() {
+        body["edited"] = true.into();
+        body["payload"] = serde_json::from_str(&request.payload).unwrap_or_default();
+    }
     let event = HostEvent {
         event_id: format!("{}.{word}", request.approval_id),
         event_type: format!("approval.{word}"),
