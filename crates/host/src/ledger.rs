@@ -406,7 +406,11 @@ impl Ledger {
 }
 
 fn known_kind(text: String) -> Cow<'static, str> {
-    kind::STABLE.iter().chain(&kind::SHOWN).find(|known| **known == text).map_or(Cow::Owned(text), |k| Cow::Borrowed(k))
+    kind::STABLE
+        .iter()
+        .chain(&kind::SHOWN)
+        .find(|known| **known == text)
+        .map_or(Cow::Owned(text), |k| Cow::Borrowed(k))
 }
 
 #[cfg(test)]

@@ -14,8 +14,8 @@ use crate::proxy::meter::Bucket;
 use crate::proxy::uploads::Uploads;
 use crate::redaction::RUN_TOKEN;
 use crate::resources::Resources;
-use deadline::Deadline;
 use crate::settings::Approval;
+use deadline::Deadline;
 use greenroom_protocol::Object;
 use greenroom_protocol::error::run_code;
 use greenroom_store::types::RunRow;
@@ -98,7 +98,8 @@ impl Rights {
     /// Checks arguments that a person gives a call in place of its own: as those, and never beyond the grant.
     pub(crate) fn admit_edited(&self, tool: &str, args: &Object) -> Result<Admitted, ToolFailure> {
         let failure = |code: &str, message: String| ToolFailure::new(code, message);
-        let entry = self.resources.tools.entry(tool).filter(|_| self.grant.tools.names.contains(tool));
+        let entry =
+            self.resources.tools.entry(tool).filter(|_| self.grant.tools.names.contains(tool));
         let Some(entry) = entry else {
             let message = "only the arguments of a tool call can be edited".to_owned();
             return Err(failure("NOT_EDITABLE", message));

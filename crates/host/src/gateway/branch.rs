@@ -264,7 +264,8 @@ mod tests {
 
     #[test]
     fn the_next_message_replaces_nothing() {
-        for earlier in [&["u1", "run_1.3", "u2", "u4", "run_4.2"][..], &["item_4"], &["run_4.1.0"]] {
+        for earlier in [&["u1", "run_1.3", "u2", "u4", "run_4.2"][..], &["item_4"], &["run_4.1.0"]]
+        {
             let expected = (Place { base: Some(0), from: 5 }, vec![]);
             assert_eq!(placed(earlier, "u5"), expected, "{earlier:?}");
         }

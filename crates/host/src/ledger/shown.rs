@@ -55,8 +55,10 @@ impl Texts {
         let mut clean = serde_json::Value::Object(about);
         redactor.value(&mut clean);
         let serde_json::Value::Object(about) = clean else { return None };
-        let known =
-            self.open.iter().position(|text| text.result_kind == result_kind && text.about == about);
+        let known = self
+            .open
+            .iter()
+            .position(|text| text.result_kind == result_kind && text.about == about);
         match known {
             Some(index) => self.open[index..].rotate_left(1),
             None => {

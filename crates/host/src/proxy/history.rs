@@ -50,8 +50,7 @@ pub(super) async fn page(call: &mut Call<'_>, view: View) -> Answer {
         Direction::Forward => reads::Direction::Forward,
     };
     let limit = limit as i64;
-    let span =
-        Span { after, before, direction, limit, session, event_seq_before, roles, hidden };
+    let span = Span { after, before, direction, limit, session, event_seq_before, roles, hidden };
     let (owner, id) = (workspace.clone(), conversation.clone());
     // The fields around an item may not double its size.
     let bytes_max = call.settings.limits.response_bytes / 2;

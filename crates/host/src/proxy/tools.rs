@@ -219,7 +219,9 @@ async fn ask_first(call: &mut Call<'_>, work: Work) -> Result<ToolCallResult, Ag
         Decided::Allowed { edited: Some(args), .. } => {
             match call.rights.admit_edited(&work.entry.tool.name, &args) {
                 Ok(admitted) => act(work.edited(args, admitted), Begun::Started).await,
-                Err(failure) => in_task(work, |work| work.refuse(CallStart::Recorded, failure)).await,
+                Err(failure) => {
+                    in_task(work, |work| work.refuse(CallStart::Recorded, failure)).await
+                }
             }
         }
         Decided::Refused(error) => {

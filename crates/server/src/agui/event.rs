@@ -142,7 +142,9 @@ pub(crate) enum Outcome {
         #[serde(rename = "pendingToolCallIds", skip_serializing_if = "Vec::is_empty")]
         pending: Vec<String>,
     },
-    Interrupt { interrupts: Vec<Interrupt> },
+    Interrupt {
+        interrupts: Vec<Interrupt>,
+    },
     Cancelled,
 }
 

@@ -199,7 +199,7 @@ impl Translator {
 
     fn close_into(&mut self, out: &mut Vec<Event>) {
         self.messages.close(out);
-        self.calls.close(out);
+        self.calls.close(&mut self.messages, out);
         self.progress.close(out);
     }
 

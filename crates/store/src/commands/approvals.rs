@@ -272,7 +272,8 @@ pub const ASKED_PAYLOAD: &str = "asked_payload";
 
 /// Replaces the arguments of a call; the target keeps those that it asked for.
 fn edit(tx: &mut dyn Tx, row: &ApprovalRow, edited: &str) -> Result<(), StoreError> {
-    let mut target: serde_json::Value = serde_json::from_str(&row.request.target).unwrap_or_default();
+    let mut target: serde_json::Value =
+        serde_json::from_str(&row.request.target).unwrap_or_default();
     target[ASKED_PAYLOAD] = serde_json::from_str(&row.request.payload).unwrap_or_default();
     tx.execute(
         "UPDATE approvals SET payload = ?3, target = ?4

@@ -39,7 +39,8 @@ pub(super) fn check_tools(tools: &[Object]) -> Result<(), Problem> {
 
 /// The client's system and developer messages, in order.
 pub(super) fn instructions(messages: &[Value]) -> Value {
-    let is_system = |message: &&Value| message["role"] == "system" || message["role"] == "developer";
+    let is_system =
+        |message: &&Value| message["role"] == "system" || message["role"] == "developer";
     let instructions: Vec<Value> = messages
         .iter()
         .filter(is_system)
@@ -111,22 +112,16 @@ mod tests {
 
     #[test]
     fn a_call_has_the_runners_id_again() {
-        let call = |message: &str, id: &str| {
-            json!({"id": message, "role": "assistant", "toolCalls": [{"id": id}]})
-        };
+        let call = |message: &str, id: &str| json!({"id": message, "role": "assistant", "toolCalls": [{"id": id}]});
         let messages = [
             call("run_1.2", "c1"),
             call("run_2.5", "c1.5"),
             call("item_9.call", "c1.item_9"),
             call("x", "c.7"),
         ];
-        for (client, runner) in [
-            ("c1", "c1"),
-            ("c1.5", "c1"),
-            ("c1.item_9", "c1"),
-            ("c.7", "c.7"),
-            ("other", "other"),
-        ] {
+        for (client, runner) in
+            [("c1", "c1"), ("c1.5", "c1"), ("c1.item_9", "c1"), ("c.7", "c.7"), ("other", "other")]
+        {
             assert_eq!(runner_id(&messages, client), runner);
         }
     }

@@ -151,6 +151,13 @@ impl Messages {
         }
     }
 
+    pub(super) fn remove_call(&mut self, call_id: &str) {
+        let is_its = |message: &Value| message["toolCalls"][0]["id"] == call_id;
+        let Some(index) = self.sent.iter().position(is_its) else { return };
+        self.sent.remove(index);
+        self.parts.iter_mut().filter(|part| **part > index).for_each(|part| *part -= 1);
+    }
+
     pub(super) fn close(&mut self, out: &mut Vec<Event>) {
         self.reasoning.close(out);
         if let Some(open) = self.open.take() {

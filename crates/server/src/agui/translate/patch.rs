@@ -80,12 +80,27 @@ mod tests {
     fn every_operation_is_applied() {
         let state = json!({"a": [1, 2], "b/c": {"~": 1}});
         for (operation, expected) in [
-            (json!({"op": "add", "path": "/a/-", "value": 3}), json!({"a": [1, 2, 3], "b/c": {"~": 1}})),
-            (json!({"op": "add", "path": "/a/0", "value": 0}), json!({"a": [0, 1, 2], "b/c": {"~": 1}})),
+            (
+                json!({"op": "add", "path": "/a/-", "value": 3}),
+                json!({"a": [1, 2, 3], "b/c": {"~": 1}}),
+            ),
+            (
+                json!({"op": "add", "path": "/a/0", "value": 0}),
+                json!({"a": [0, 1, 2], "b/c": {"~": 1}}),
+            ),
             (json!({"op": "remove", "path": "/a/1"}), json!({"a": [1], "b/c": {"~": 1}})),
-            (json!({"op": "replace", "path": "/b~1c/~0", "value": 2}), json!({"a": [1, 2], "b/c": {"~": 2}})),
-            (json!({"op": "move", "from": "/a", "path": "/d"}), json!({"d": [1, 2], "b/c": {"~": 1}})),
-            (json!({"op": "copy", "from": "/a/0", "path": "/d"}), json!({"a": [1, 2], "d": 1, "b/c": {"~": 1}})),
+            (
+                json!({"op": "replace", "path": "/b~1c/~0", "value": 2}),
+                json!({"a": [1, 2], "b/c": {"~": 2}}),
+            ),
+            (
+                json!({"op": "move", "from": "/a", "path": "/d"}),
+                json!({"d": [1, 2], "b/c": {"~": 1}}),
+            ),
+            (
+                json!({"op": "copy", "from": "/a/0", "path": "/d"}),
+                json!({"a": [1, 2], "d": 1, "b/c": {"~": 1}}),
+            ),
             (json!({"op": "add", "path": "", "value": 1}), json!(1)),
             (json!({"op": "test", "path": "/a/0", "value": 1}), state.clone()),
         ] {

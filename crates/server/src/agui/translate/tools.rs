@@ -111,12 +111,18 @@ impl Calls {
         }
     }
 
-    /// Ends arguments that are not complete.
-    pub(super) fn close(&mut self, out: &mut Vec<Event>) {
-        let mut open: Vec<String> =
-            self.pieces.drain().filter_map(|(call_id, _)| self.by_id.get(&call_id).cloned()).collect();
+    /// Takes back calls that were never carried out: nobody answers them.
+    pub(super) fn close(&mut self, messages: &mut Messages, out: &mut Vec<Event>) {
+        let ids = self.pieces.drain().filter_map(|(call_id, _)| self.by_id.remove(&call_id));
+        let mut open: Vec<String> = ids.collect();
+        if open.is_empty() {
+            return;
+        }
         open.sort();
+        self.pending.retain(|id| !open.contains(id));
+        open.iter().for_each(|id| messages.remove_call(id));
         out.extend(open.into_iter().map(|tool_call_id| Event::ToolCallEnd { tool_call_id }));
+        out.push(messages.snapshot());
     }
 
     /// Forgets the calls of an earlier attempt.
