@@ -20,6 +20,7 @@ use greenroom_store::commands::{
 use greenroom_store::reads::approvals::ApprovalFilter;
 use greenroom_store::types::{ApprovalRow, Delivered, DeliveryStatus};
 use greenroom_store::{StoreError, reads};
+use serde_json::Value;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -232,16 +233,23 @@ impl Host {
         let (owner, id) = (workspace.to_owned(), approval_id.to_owned());
         let row = self.store().read(move |tx| reads::approvals::get(tx, &owner, &id)).await?;
         let Some(row) = row else { return Ok(ApprovalAnswer::NotFound) };
-        let GivenAnswer { decision, by, values } = given;
+        let GivenAnswer { decision, by, values, edited } = given;
         let values = match input::values(&row.request, decision, values) {
             Ok(values) => values,
             Err(reason) => return Ok(ApprovalAnswer::Invalid(reason)),
         };
+        let edited = edited.filter(|_| decision == Decision::Allow);
+        if let Some(edited) = &edited
+            && let Err(reason) = self.shared.check_edited(&row, edited)
+        {
+            return Ok(ApprovalAnswer::Invalid(format!("`editedArgs`: {reason}")));
+        }
         let command = AnswerApproval {
             workspace_id: workspace.to_owned(),
             approval_id: approval_id.to_owned(),
             nonce,
             decision,
+            edited: edited.map(|edited| Value::Object(edited).to_string()),
             by,
             values,
             now_ms: now_ms(),
@@ -260,12 +268,15 @@ pub struct GivenAnswer {
     pub by: String,
     /// For a question with a form.
     pub values: Option<Object>,
+    /// Other arguments for the call than it asked for.
+    pub edited: Option<Object>,
 }
 
 /// The outcome of an answer.
 #[derive(Debug, Clone, PartialEq)]
 pub enum ApprovalAnswer {
-    /// The values do not match what was asked.
+    /// The values do not match what was asked, or the edited arguments are not valid or not granted; nothing was
+    /// decided.
     Invalid(String),
     /// The approval has this decision, from now or from before.
     Decided(ApprovalView),
@@ -276,6 +287,19 @@ pub enum ApprovalAnswer {
 }
 
 impl Shared {
+    /// Why the arguments of a waiting call cannot be replaced by these, by its tool's schema and its run's grant.
+    fn check_edited(&self, row: &ApprovalRow, edited: &Object) -> Result<(), String> {
+        // The answer itself says what became of an approval that no longer waits.
+        if row.status != ApprovalStatus::Pending {
+            return Ok(());
+        }
+        let Some(live) = self.live.get(&row.run_id) else { return Ok(()) };
+        let Some(rights) = live.rights() else { return Ok(()) };
+        let target: Value = serde_json::from_str(&row.request.target).unwrap_or_default();
+        let tool = target["tool_name"].as_str().unwrap_or_default();
+        rights.admit_edited(tool, edited).map(drop).map_err(|failure| failure.message)
+    }
+
     async fn answer(
         self: &Arc<Self>,
         command: AnswerApproval,

@@ -6,6 +6,7 @@
 mod identity;
 
 pub use identity::Identity;
+pub(crate) use identity::client_tools;
 
 use crate::binding::Bound;
 use crate::cursor::Cursors;
@@ -41,6 +42,9 @@ pub struct Envelope {
     pub raw_ref: Option<RawEventRef>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub adapter: Option<AdapterContext>,
+    /// Earlier events of the conversation that its client has replaced, as first and last number.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub superseded: Vec<[i64; 2]>,
     /// The sender's trace, as its `traceparent` header names it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub traceparent: Option<String>,
@@ -180,6 +184,7 @@ impl ContextParts<'_> {
             event_seq: run.conversation_seq,
             transcript_seq: run.transcript_seq,
             has_history_before: self.has_history_before,
+            superseded: self.envelope.superseded.clone(),
             inline_policy: InlineContextPolicy {
                 mode: InlineMode::CurrentEvent,
                 delivered_count: 1,

@@ -3,14 +3,16 @@
 //! Invariant: a committed event is followed up even if its sender disconnects.
 
 mod bound;
+mod branch;
 mod people;
 mod placed;
 
 pub(crate) use bound::surface;
+pub use branch::ClientBranch;
 pub use people::ActorIds;
 
 use crate::artifacts::{Ingested, Kept, uploads_of};
-use crate::context::{Envelope, clean_adapter, workspace_of};
+use crate::context::{Envelope, clean_adapter, client_tools, workspace_of};
 use crate::follow_up::FollowUp;
 use crate::grant::Sources;
 use crate::host::{Host, Shared};
@@ -28,6 +30,7 @@ use greenroom_store::types::RunRow;
 use greenroom_store::{StoreError, reads};
 use serde_json::value::{RawValue, to_raw_value};
 use sha2::{Digest, Sha256};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use tokio::task::JoinError;
 
@@ -36,6 +39,8 @@ const PLACINGS_MAX: usize = 3;
 
 /// The source of the events that the host itself adds to the log.
 const HOST_SOURCE: &str = "host";
+/// The source of events of AG-UI clients, which keep the thread themselves.
+const AGUI_SOURCE: &str = "agui";
 
 /// A limited sender's conversations (decision 020).
 #[derive(Debug, Clone)]
@@ -63,8 +68,11 @@ pub struct Sender {
     pub continues: Option<String>,
     /// The language that it asks for, as a BCP 47 tag.
     pub locale: Option<Arc<str>>,
-    /// Protocol-specific context, passed to the runner; no decision depends on it.
+    /// Protocol-specific context, passed to the runner. Only one decision depends on it: a tool of the client that has
+    /// the name of a granted one is refused.
     pub adapter: Option<AdapterContext>,
+    /// The messages that its client has, if it keeps them itself: what is missing there was replaced.
+    pub branch: Option<ClientBranch>,
     /// The `traceparent` of its request.
     pub traceparent: Option<String>,
 }
@@ -99,6 +107,8 @@ pub enum Refusal {
     NotAllowed(String),
     #[error("this token may not send for actor `{0}`")]
     OtherActor(String),
+    #[error("the client's tool `{0}` has the name of a tool of the agent: rename it")]
+    ToolClash(String),
     #[error("several agents match this event equally ({}): make one of them narrower", .0.join(", "))]
     Tie(Vec<String>),
     #[error("there is no such conversation")]
@@ -165,7 +175,9 @@ impl Host {
             .event_id
             .clone()
             .map(|id| (workspace_of(event).to_owned(), event.source.clone(), id));
-        let (command, envelope, kept) = match self.shared.prepare(sender, ingested, body_hash) {
+        let superseded = self.shared.superseded(sender, event).await?;
+        let prepared = self.shared.prepare(sender, ingested, body_hash, superseded);
+        let (command, envelope, kept) = match prepared {
             Ok(prepared) => prepared,
             Err(refusal) => {
                 return self.shared.first_answer(sender, key, body_hash, refusal).await;
@@ -204,6 +216,7 @@ impl Shared {
         sender: &Sender,
         ingested: Ingested,
         body_hash: [u8; 32],
+        superseded: Vec<[i64; 2]>,
     ) -> Result<(AcceptEvent, Arc<Envelope>, Vec<Kept>), Refusal> {
         let Ingested { mut event, raw_ref, kept } = ingested;
         sender.sign(&mut event)?;
@@ -224,7 +237,10 @@ impl Shared {
                 tracing::warn!(agent = agent.name, open, "event refused: too many open runs");
                 return Err(Refusal::Busy);
             }
-            Some(agent) => Some(self.new_run(agent, surface, &event, &settings)),
+            Some(agent) => {
+                let tools = client_tools(sender.adapter.as_ref());
+                Some(self.new_run(agent, surface, (&event, &tools), &settings)?)
+            }
             None => None,
         };
         let event_id = event.event_id.get_or_insert_with(|| ids::fresh("evt")).clone();
@@ -239,6 +255,7 @@ impl Shared {
             actors_of,
             raw_ref,
             adapter,
+            superseded,
             traceparent: sender.traceparent.clone(),
             locale: sender.locale.as_deref().map(str::to_owned),
             bound,
@@ -308,9 +325,9 @@ impl Shared {
         &self,
         agent: &Agent,
         surface: Option<String>,
-        event: &NewEvent,
+        (event, client_tools): (&NewEvent, &BTreeSet<String>),
         settings: &Arc<Settings>,
-    ) -> NewRun {
+    ) -> Result<NewRun, Refusal> {
         let limits = &settings.limits;
         let descriptor = self.runtime.descriptor(&agent.runner);
         let resources = self.resources.load();
@@ -321,12 +338,16 @@ impl Shared {
             let (grant, doc) =
                 self.grant_cache.of(agent, Sources { settings, descriptor, resources });
             self.keep_grant(&doc.hash, &grant);
-            (doc, grant.steering)
+            let clash = client_tools.iter().find(|name| grant.tools.names.contains(*name));
+            match clash {
+                Some(name) => Err(Refusal::ToolClash(name.clone())),
+                None => Ok((doc, grant.steering)),
+            }
         });
-        let (grant, steers) = grant.unzip();
+        let (grant, steers) = grant.transpose()?.unzip();
         // A replay is always a run of its own.
         let steering = event.event_type.starts_with("message.") && !is_replay(event);
-        NewRun {
+        Ok(NewRun {
             run_id: ids::fresh("run"),
             agent: agent.name.clone(),
             runner_id: agent.runner.to_string(),
@@ -341,7 +362,7 @@ impl Shared {
             epoch: self.store.epoch(),
             steers: steers.unwrap_or(false),
             steering_length_max: steering.then_some(limits.steering_length),
-        }
+        })
     }
 
     /// Commits an event, starts its run if it is its turn, and answers the sender.

@@ -173,6 +173,17 @@ impl Host {
         cancelled.await.map_err(|error| StoreError::Refused(error.to_string()))?
     }
 
+    /// Cancels a run without waiting for its end.
+    pub fn cancel_later(&self, workspace: &str, run_id: &str) {
+        let host = self.clone();
+        let (workspace, run_id) = (workspace.to_owned(), run_id.to_owned());
+        self.shared.tasks.spawn("cancel", async move {
+            if let Err(error) = host.cancel_now(&workspace, &run_id).await {
+                tracing::warn!(%error, run.id = run_id, "cannot cancel a run whose reader disconnected");
+            }
+        });
+    }
+
     async fn cancel_now(&self, workspace: &str, run_id: &str) -> Result<CancelRequest, StoreError> {
         let shared = &self.shared;
         let command = CancelQueued {

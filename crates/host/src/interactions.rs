@@ -5,7 +5,7 @@
 
 use crate::artifacts::Ingested;
 use crate::context::{Envelope, Identity};
-use crate::gateway::{Refusal, Sender, hash};
+use crate::gateway::{ClientBranch, Refusal, Sender, hash};
 use crate::host::Host;
 use crate::ids::{self, now_ms, rfc3339};
 use greenroom_protocol::interaction::INTERACTION;
@@ -153,6 +153,7 @@ impl Host {
             limit: None,
             continues: envelope.limited_to.clone(),
             adapter: envelope.adapter.clone(),
+            branch: envelope.adapter.is_some().then(ClientBranch::default),
             ..sender.clone()
         };
         let event = answering(&run, envelope.event, (id, &answer));

@@ -9,6 +9,7 @@ mod effect;
 mod fold;
 mod json;
 mod pending;
+mod shown;
 mod unfinished;
 
 pub(crate) use effect::StateRights;
@@ -23,7 +24,7 @@ use crate::redaction::Redactor;
 use deltas::Deltas;
 use effect::Changes;
 use greenroom_protocol::error::run_code;
-use greenroom_protocol::payload::{Message, MessageCompleted, Payload};
+use greenroom_protocol::payload::{Message, MessageCompleted, Payload, ToolCallStarted};
 use greenroom_protocol::result::kind;
 use greenroom_protocol::{RawResult, Role, RunError, RunStatus};
 use greenroom_store::chunk::ChunkBuilder;
@@ -31,6 +32,7 @@ use greenroom_store::commands::Terminal;
 use greenroom_store::types::{Diagnostic, ResultRecord};
 use json::{complete_failure, empty_object, is_object, one_line};
 use serde_json::value::{RawValue, to_raw_value};
+use shown::Texts;
 use std::borrow::Cow;
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -41,6 +43,8 @@ const RESERVE_AHEAD: i64 = 65_536;
 pub(crate) const RESERVE_FIRST: i64 = 1024;
 /// Text of deltas that may wait for its `message.completed`.
 const UNFINISHED_BYTES_MAX: usize = 16 << 20;
+/// Calls of the client's tools that one run may leave open.
+const OPEN_CALLS_MAX: usize = 64;
 /// Diagnostics kept of one run.
 const DIAGNOSTICS_MAX: usize = 100;
 
@@ -48,6 +52,9 @@ pub(crate) struct Ledger {
     identity: Arc<Identity>,
     terms: Terms,
     deltas: Deltas,
+    texts: Texts,
+    /// Calls of the client's tools without a result so far.
+    open_calls: Vec<ToolCallStarted>,
     next_seq: i64,
     reserved_seq: i64,
     runner_seq: Option<i64>,
@@ -93,6 +100,8 @@ impl Ledger {
             identity,
             deltas: Deltas::new(terms.redactor.clone()),
             terms,
+            texts: Texts::default(),
+            open_calls: Vec::new(),
             next_seq: last_seq + 1,
             reserved_seq,
             runner_seq: None,
@@ -125,6 +134,7 @@ impl Ledger {
     pub(crate) fn take_in(&mut self, results: Vec<RawResult>, now_ms: i64) -> Intake {
         let mut intake = Intake::default();
         self.deltas.refresh();
+        self.texts.refresh();
         for result in results {
             if self.is_over() {
                 let text = format!("`{}` arrived after the end", result.kind);
@@ -147,6 +157,9 @@ impl Ledger {
         if result.kind == kind::MESSAGE_DELTA {
             return self.take_delta(result, now_ms, intake);
         }
+        if self.take_piece(&mut result, now_ms, intake) {
+            return;
+        }
         self.clean(&mut result);
         let data = result.data.as_deref().map(RawValue::get);
         let payload = match Payload::parse(&result.kind, data) {
@@ -157,13 +170,21 @@ impl Ledger {
             return self.note("refused_result", &reason, now_ms);
         }
         self.flush_deltas(now_ms, intake);
+        self.flush_texts(now_ms, intake);
         let mut record = self.number(result, now_ms);
         match &payload {
+            Payload::ToolCallStarted(call) => self.call_opened(call),
+            Payload::ToolCallCompleted(done) => {
+                self.open_calls.retain(|call| call.tool_call_id != done.tool_call_id);
+            }
             Payload::RunCompleted(completed) => {
                 let message = completed.message.clone();
                 let message =
                     message.filter(|said| self.may_speak(kind::RUN_COMPLETED, said.role, now_ms));
                 self.finish_messages(message, record.sequence);
+                for call in std::mem::take(&mut self.open_calls) {
+                    self.changes.pending_call(&call, &self.identity);
+                }
                 self.terminal = Some(Terminal {
                     status: RunStatus::Completed,
                     error: None,
@@ -180,7 +201,7 @@ impl Ledger {
                 self.finish_messages(None, record.sequence);
                 self.fail(crate::run::status_of(&error.code), error, &record);
             }
-            Payload::Unknown if record.kind != kind::PROCESSOR_LOG => {
+            Payload::Unknown if !kind::SHOWN.contains(&record.kind.as_ref()) => {
                 let text = format!("`{}` is not a known result type", record.kind);
                 self.note("unknown_type", &text, now_ms);
             }
@@ -198,6 +219,16 @@ impl Ledger {
         intake.held.push(record);
     }
 
+    /// A call of a tool of the client, which answers it after the run.
+    fn call_opened(&mut self, call: &ToolCallStarted) {
+        let is_known = |open: &ToolCallStarted| open.tool_call_id == call.tool_call_id;
+        let is_of_client = self.identity.client_tools.contains(&call.tool_name);
+        let has_room = self.open_calls.len() < OPEN_CALLS_MAX;
+        if is_of_client && has_room && !self.open_calls.iter().any(is_known) {
+            self.open_calls.push(call.clone());
+        }
+    }
+
     /// Ends the run by the host; returns the results to publish, the terminal last.
     pub(crate) fn end(
         &mut self,
@@ -207,6 +238,7 @@ impl Ledger {
     ) -> Vec<ResultRecord> {
         let mut intake = Intake::default();
         self.flush_deltas(now_ms, &mut intake);
+        self.flush_texts(now_ms, &mut intake);
         error.message = self.terms.redactor.quote(&error.message);
         let data = to_raw_value(&error).unwrap_or_else(|_| RawValue::NULL.to_owned());
         let record = self.host_record(kind::RUN_FAILED, data, now_ms);
@@ -374,7 +406,11 @@ impl Ledger {
 }
 
 fn known_kind(text: String) -> Cow<'static, str> {
-    kind::STABLE.iter().find(|known| **known == text).map_or(Cow::Owned(text), |k| Cow::Borrowed(k))
+    kind::STABLE
+        .iter()
+        .chain(&kind::SHOWN)
+        .find(|known| **known == text)
+        .map_or(Cow::Owned(text), |k| Cow::Borrowed(k))
 }
 
 #[cfg(test)]

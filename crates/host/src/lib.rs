@@ -45,7 +45,7 @@ mod ungranted;
 pub use actor_tokens::ActorClaims;
 pub use approvals::{ApprovalAnswer, ApprovalQuery, GivenAnswer};
 pub use budget::{Budget, Micro};
-pub use gateway::{ActorIds, Refusal, Sender, SenderLimit};
+pub use gateway::{ActorIds, ClientBranch, Refusal, Sender, SenderLimit};
 pub use host::{Host, HostError, HostOptions};
 pub use interactions::{InteractionStatus, InteractionView};
 pub use query::{Audience, HistoryQuery, Page, ResultPage, StateQuery, Window, mime};

@@ -14,10 +14,14 @@ use crate::proxy::meter::Bucket;
 use crate::proxy::uploads::Uploads;
 use crate::redaction::RUN_TOKEN;
 use crate::resources::Resources;
+use crate::settings::Approval;
 use deadline::Deadline;
+use greenroom_protocol::Object;
 use greenroom_protocol::error::run_code;
 use greenroom_runtime::RunSeat;
 use greenroom_store::types::RunRow;
+use greenroom_tools::{Admitted, ToolFailure};
+use serde_json::Value;
 use sha2::{Digest, Sha256};
 use std::collections::{HashMap, VecDeque};
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU32, Ordering};
@@ -36,6 +40,8 @@ const STREAMS_AT_ONCE: usize = 8;
 const PROGRAM_CALLS_AT_ONCE: usize = 64;
 /// Model failures recorded as diagnostics of one run.
 const MODEL_FAILURES_NOTED: u32 = 20;
+/// Largest edited arguments of a call.
+const EDITED_BYTES_MAX: usize = 64 * 1024;
 /// Runs remembered as overdue.
 const OVERDUE_KNOWN: usize = 256;
 /// Runs whose end a runner may ask about.
@@ -93,6 +99,32 @@ pub(crate) struct Rights {
     pub(crate) attempt: i64,
     /// What audit records of its calls refer to.
     pub(crate) subject: Arc<Subject>,
+}
+
+impl Rights {
+    /// Checks arguments that a person gives a call in place of its own: as those, and never beyond the grant.
+    pub(crate) fn admit_edited(&self, tool: &str, args: &Object) -> Result<Admitted, ToolFailure> {
+        let failure = |code: &str, message: String| ToolFailure::new(code, message);
+        let entry =
+            self.resources.tools.entry(tool).filter(|_| self.grant.tools.names.contains(tool));
+        let Some(entry) = entry else {
+            let message = "only the arguments of a tool call can be edited".to_owned();
+            return Err(failure("NOT_EDITABLE", message));
+        };
+        if Value::Object(args.clone()).to_string().len() > EDITED_BYTES_MAX {
+            let message = format!("edited arguments have at most {EDITED_BYTES_MAX} bytes");
+            return Err(failure("INVALID_ARGUMENT", message));
+        }
+        let admitted = self.resources.tools.admit(&entry, args, &self.grant.methods)?;
+        match self.grant.risks.get(&admitted.risk) {
+            Some(Approval::Never) => {
+                let message =
+                    format!("calls of the risk `{}` are not granted", admitted.risk.as_str());
+                Err(failure("DENIED", message))
+            }
+            _ => Ok(admitted),
+        }
+    }
 }
 
 impl LiveRun {

@@ -66,6 +66,8 @@ pub struct HistoryQuery {
     pub limit: usize,
     /// The reader's language, for texts of the host itself.
     pub language: Language,
+    /// Without items of these events, as first and last number in the conversation.
+    pub hidden: Vec<[i64; 2]>,
 }
 
 impl Host {
@@ -162,6 +164,7 @@ impl Host {
         let Ok(position) = self.position(&domain, query.cursor.as_deref()) else { return Ok(None) };
         let position = position.and_then(|place| Position::parse(&place));
         let mut span = Span::whole(query.direction, query.limit as i64);
+        span.hidden = query.hidden;
         match query.direction {
             Direction::Backward => span.before = position.unwrap_or(Position::END),
             Direction::Forward => span.after = position.unwrap_or(Position::START),

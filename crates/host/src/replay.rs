@@ -4,7 +4,7 @@
 
 use crate::artifacts::Ingested;
 use crate::context::Envelope;
-use crate::gateway::{ActorIds, Refusal, Sender, hash};
+use crate::gateway::{ActorIds, ClientBranch, Refusal, Sender, hash};
 use crate::host::Host;
 use crate::ids;
 use greenroom_protocol::{EventAnswer, NewEvent};
@@ -44,7 +44,9 @@ impl Host {
         let event = again(envelope.event, &run.event_id, agent.unwrap_or(run.agent));
         let body = to_raw_value(&event).unwrap_or_else(|_| RawValue::NULL.to_owned());
         let locale = envelope.locale.map(Into::into);
-        let sender = Sender { adapter: envelope.adapter, actors, locale, ..sender.clone() };
+        let branch = envelope.adapter.is_some().then(ClientBranch::default);
+        let adapter = envelope.adapter;
+        let sender = Sender { adapter, branch, actors, locale, ..sender.clone() };
         let ingested = Ingested { event, raw_ref: envelope.raw_ref, kept: Vec::new() };
         let (answer, _) = self.accept_ingested(&sender, ingested, hash(&body)).await?;
         Ok(Some(answer))

@@ -176,6 +176,10 @@ pub struct ContextAccess {
     pub transcript_seq: Option<i64>,
     #[serde(default)]
     pub has_history_before: bool,
+    /// Our addition: ranges of `event_seq`, first and last, that the client of this event has replaced by editing an
+    /// earlier message; `history.*` leaves them out.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub superseded: Vec<[i64; 2]>,
     pub inline_policy: InlineContextPolicy,
     pub available_apis: ContextAPICapabilities,
     /// Unknown fields, preserved.

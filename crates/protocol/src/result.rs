@@ -80,6 +80,19 @@ pub mod kind {
     /// Written by the host only: a new attempt starts, discard earlier results.
     pub const RUN_RESTARTED: &str = "run.restarted";
 
+    /// Shown to readers as they come and stored with the run; the host does not act on them.
+    pub const REASONING_DELTA: &str = "reasoning.delta";
+    pub const TOOL_CALL_DELTA: &str = "tool.call.delta";
+    pub const STEP_STARTED: &str = "step.started";
+    pub const STEP_FINISHED: &str = "step.finished";
+    pub const ACTIVITY_SNAPSHOT: &str = "activity.snapshot";
+    pub const ACTIVITY_DELTA: &str = "activity.delta";
+    pub const SUBAGENT_STARTED: &str = "subagent.started";
+    pub const SUBAGENT_FINISHED: &str = "subagent.finished";
+    pub const SUBAGENT_FAILED: &str = "subagent.failed";
+    pub const CLIENT_STATE_SNAPSHOT: &str = "client.state.snapshot";
+    pub const CLIENT_STATE_DELTA: &str = "client.state.delta";
+
     /// A log line of a LangBot runner: stored with the run, not acted on.
     pub const PROCESSOR_LOG: &str = "processor.log";
 
@@ -93,5 +106,21 @@ pub mod kind {
         ACTION_REQUESTED,
         RUN_COMPLETED,
         RUN_FAILED,
+    ];
+
+    /// Types that are known and only shown.
+    pub const SHOWN: [&str; 12] = [
+        REASONING_DELTA,
+        TOOL_CALL_DELTA,
+        STEP_STARTED,
+        STEP_FINISHED,
+        ACTIVITY_SNAPSHOT,
+        ACTIVITY_DELTA,
+        SUBAGENT_STARTED,
+        SUBAGENT_FINISHED,
+        SUBAGENT_FAILED,
+        CLIENT_STATE_SNAPSHOT,
+        CLIENT_STATE_DELTA,
+        PROCESSOR_LOG,
     ];
 }

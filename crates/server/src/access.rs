@@ -174,6 +174,7 @@ impl Caller {
             continues: None,
             locale: self.locale.clone(),
             adapter: None,
+            branch: None,
             traceparent: None,
         })
     }

@@ -26,7 +26,7 @@ use crate::stream_access::StreamAccess;
 use axum::extract::{Request, State};
 use axum::http::StatusCode;
 use event::Event;
-use follow::{FollowOptions, StreamStart, follow};
+use follow::{FollowOptions, ON_DISCONNECT, OnDisconnect, StreamStart, follow};
 use futures_util::stream;
 use greenroom_host::Refusal;
 use greenroom_protocol::{ErrorCode, InteractionSubmission, TriggerSource};
@@ -34,7 +34,7 @@ use greenroom_tools::ui::Language;
 use input::{RunInput, SOURCE};
 use interrupt::{Rejection, Resumed};
 use serde_json::Value;
-use translate::{Stream, Translator};
+use translate::{Repeats, Stream, Translator};
 
 pub(crate) async fn run(
     State(app): State<App>,
@@ -58,6 +58,7 @@ struct AguiRequest {
     conversation: String,
     /// The sequence number of the last result that an earlier stream of this run delivered.
     last_event_id: Option<i64>,
+    on_disconnect: OnDisconnect,
     language: Language,
     traceparent: Option<String>,
 }
@@ -79,7 +80,9 @@ impl AguiRequest {
         request: Request,
     ) -> Result<Self, Problem> {
         caller.require_sender()?;
-        let workspace = params.only(&["workspace_id"])?.workspace().to_owned();
+        let params = params.only(&["workspace_id", ON_DISCONNECT])?;
+        let workspace = params.workspace().to_owned();
+        let on_disconnect = OnDisconnect::parse(params.text(ON_DISCONNECT), &caller)?;
         check_type(request.headers())?;
         let last_event_id = last_event_id(request.headers())?;
         let language = language(request.headers());
@@ -96,6 +99,7 @@ impl AguiRequest {
             input,
             conversation,
             last_event_id,
+            on_disconnect,
             language,
             traceparent,
         })
@@ -182,6 +186,7 @@ impl AguiRequest {
         }
         let mut sender = self.caller.require_sender()?;
         sender.adapter = Some(self.input.adapter());
+        sender.branch = Some(self.input.branch());
         sender.traceparent = self.traceparent.clone();
         if sender.entrance == TriggerSource::Api {
             sender.entrance = TriggerSource::HostAdapter;
@@ -257,8 +262,21 @@ impl AguiRequest {
         state: Value,
         history: Vec<Event>,
     ) -> ApiResult {
+        let began_earlier = run.may_be_waiting || matches!(run.from, StreamStart::After(_));
+        let began_with = match began_earlier {
+            true => self.app.host.adapter(&self.workspace, &run.run_id).await?,
+            false => None,
+        };
         let stream = self.stream(run.run_id);
-        let translator = Translator::new(stream, messages, state);
+        let mut translator = Translator::new(stream, messages, state);
+        if let Some(mut adapter) = began_with {
+            let state = adapter.extra.remove("state").unwrap_or_default();
+            let repeats = match run.from {
+                StreamStart::Beginning => Repeats::All,
+                StreamStart::After(_) | StreamStart::Reconnect(_) => Repeats::Rest,
+            };
+            translator.began_with(state, repeats);
+        }
         let first = match run.from {
             StreamStart::Reconnect(_) => Vec::new(),
             StreamStart::After(_) => vec![translator.started()],
@@ -275,6 +293,7 @@ impl AguiRequest {
             first,
             answers: self.caller.can_answer_approvals(),
             may_be_waiting: run.may_be_waiting,
+            on_disconnect: self.on_disconnect,
             access: StreamAccess::new(&self.app, &self.caller),
         };
         let response = follow(&self.app, options).await?;

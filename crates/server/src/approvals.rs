@@ -88,7 +88,7 @@ pub(crate) async fn answer(
     };
     let workspace = params.workspace();
     load(&app, &caller, workspace, &approval_id).await?;
-    let given = GivenAnswer { decision, by: approver, values };
+    let given = GivenAnswer { decision, by: approver, values, edited: None };
     let answered = app.host.answer_approval(workspace, &approval_id, nonce, given).await?;
     match answered {
         ApprovalAnswer::Decided(approval) => caller.ok(approval),

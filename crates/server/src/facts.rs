@@ -44,7 +44,8 @@ pub(crate) async fn history(
         }
     };
     let cursor = params.cursor().map(str::to_owned);
-    let query = HistoryQuery { cursor, direction, limit: params.limit()?, language };
+    let query =
+        HistoryQuery { cursor, direction, limit: params.limit()?, language, hidden: Vec::new() };
     let readable = caller.readable();
     let conversation = stored_id(&app, &caller, params.workspace(), conversation).await?;
     let page = app.host.history(params.workspace(), &conversation, readable, query).await?;

@@ -159,7 +159,7 @@ impl From<Refusal> for Problem {
     fn from(refusal: Refusal) -> Self {
         let message = refusal.to_string();
         match refusal {
-            Refusal::Invalid(_) => Self::invalid(message),
+            Refusal::Invalid(_) | Refusal::ToolClash(_) => Self::invalid(message),
             Refusal::Conflict
             | Refusal::Tie(_)
             | Refusal::Gone

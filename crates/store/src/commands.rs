@@ -53,8 +53,8 @@ pub use accept::{
     AcceptEvent, Accepted, Admission, Displaced, Joins, Lane, LimitedTo, NewRun, admit,
 };
 pub use approvals::{
-    AnswerApproval, Answered, CancelApproval, Decision, ExpireApprovals, RequestAction, Requested,
-    Wanted,
+    ASKED_PAYLOAD, AnswerApproval, Answered, CancelApproval, Decision, ExpireApprovals,
+    RequestAction, Requested, Wanted,
 };
 pub use artifacts::{ArtifactWritten, CreateArtifact, RemoveArtifacts, uploaded_by};
 pub use audit::{RecordAudit, RecordInterrupted};

@@ -3,6 +3,7 @@
 //! Invariant: a run has one terminal result. Every tool call has its result before the next request; after the last
 //! round of tools the model is requested once more and may call none.
 
+use crate::client::Client;
 use crate::commands;
 use crate::config::Config;
 use crate::context::Context;
@@ -12,10 +13,13 @@ use crate::limits::Limits;
 use crate::model::{Models, Request};
 use crate::record::Record;
 use crate::steering::Steering;
+use crate::stream::Shown;
 use crate::texts::Texts;
 use crate::tools::{Executed, Toolbox};
 use crate::turn::Turn;
-use greenroom_sdk::{Message, RunCtx, RunFailure, RunResult, SteeringItem, Value, json};
+use greenroom_sdk::{
+    Message, ModelToolCall, Object, RunCtx, RunFailure, RunResult, SteeringItem, Value, json,
+};
 use std::collections::HashSet;
 use std::time::Duration;
 
@@ -26,6 +30,8 @@ enum State {
     Act(Turn),
     /// Send the model's answer.
     Answer(Turn),
+    /// Leave calls to the client, which ends the run.
+    HandOver(Vec<ModelToolCall>),
 }
 
 struct Agent<'a> {
@@ -69,10 +75,12 @@ impl<'a> Agent<'a> {
         let texts = Texts::for_text(ctx.text());
         let models = Models::choose(ctx, config)?;
         let retrieved = knowledge::gather(ctx, config).await?;
-        let (passages, citations) = retrieved.map_or_else(Default::default, |retrieved| {
+        let client = Client::read(ctx);
+        let (mut extra, citations) = retrieved.map_or_else(Default::default, |retrieved| {
             (vec![retrieved.message], retrieved.citations)
         });
-        let mut context = Context::assemble(ctx, config, &models, passages).await?;
+        extra.extend(client.message());
+        let mut context = Context::assemble(ctx, config, &models, extra).await?;
         let earlier = context.earlier();
         context.compact(ctx, config, &models, &mut limits).await;
         Ok(Self {
@@ -80,7 +88,7 @@ impl<'a> Agent<'a> {
             config,
             texts,
             models,
-            toolbox: Toolbox::open(ctx, config, &earlier).await?,
+            toolbox: Toolbox::open(ctx, config, client, &earlier).await?,
             context,
             limits,
             steering: Steering::new(ctx, config, texts),
@@ -111,6 +119,7 @@ impl<'a> Agent<'a> {
             State::Ask => self.ask().await.map(Some),
             State::Act(turn) => self.act(turn).await.map(Some),
             State::Answer(turn) => self.answer(turn).await,
+            State::HandOver(calls) => self.hand_over(calls).await.map(|()| None),
         }
     }
 
@@ -128,7 +137,11 @@ impl<'a> Agent<'a> {
         let mut turn = loop {
             // Built for every model: the next one may have a smaller window.
             let messages = self.context.request(self.ctx, &mut self.models).await?;
-            let request = Request { messages, tools: &tools, may_call };
+            let toolbox = &self.toolbox;
+            let resolve_name = |name: &str| toolbox.resolve_name(name);
+            let shown = Shown { used: &self.call_ids, resolve_name: &resolve_name };
+            let shown = Client::is_watching(self.ctx).then_some(shown);
+            let request = Request { messages, tools: &tools, may_call, shown };
             let response = self.models.request(&request, &mut self.limits);
             match self.steering.watch(response).await? {
                 Ok(turn) => break turn,
@@ -182,11 +195,36 @@ impl<'a> Agent<'a> {
         }
         self.record.round(&turn, &self.ctx.resources.tools);
         self.context.push(turn.message());
-        let results = self.toolbox.execute(&turn.calls, &mut self.limits);
-        let Executed { messages, warnings } = self.steering.watch(results).await??;
-        self.record.warnings(warnings);
-        self.context.push_results(self.ctx, &self.models, messages).await;
-        Ok(State::Ask)
+        let (of_client, calls): (Vec<_>, Vec<_>) =
+            turn.calls.into_iter().partition(|call| self.toolbox.is_of_client(call));
+        if !calls.is_empty() {
+            let results = self.toolbox.execute(&calls, &mut self.limits);
+            let Executed { messages, warnings } = self.steering.watch(results).await??;
+            self.record.warnings(warnings);
+            self.context.push_results(self.ctx, &self.models, messages).await;
+        }
+        Ok(if of_client.is_empty() { State::Ask } else { State::HandOver(of_client) })
+    }
+
+    /// Ends the run with calls that the client answers in its next event.
+    async fn hand_over(&self, calls: Vec<ModelToolCall>) -> Result<(), RunFailure> {
+        for call in calls {
+            let started = RunResult::tool_started(call.id, call.name, call.args);
+            self.ctx.emit(started).await?;
+        }
+        // Without text: only for the run that continues.
+        let metadata = Some(self.metadata());
+        let recorded = Message { metadata, ..Message::assistant(String::new()) };
+        self.ctx.emit(RunResult::message_of(recorded)).await?;
+        let usage = self.limits.usage().clone();
+        self.ctx.emit(RunResult::completed("tool_calls").with_usage(usage)).await
+    }
+
+    /// What later runs need to know of this one.
+    fn metadata(&self) -> Object {
+        let cuts = Value::Object(self.context.cuts());
+        let tools = json!(self.toolbox.chosen());
+        self.record.metadata([("cut", cuts), ("tools", tools)])
     }
 
     /// Sends the answer. Messages that arrived during it are the next question, unless a limit is reached: then they get
@@ -220,9 +258,7 @@ impl<'a> Agent<'a> {
     }
 
     async fn send_answer(&self, turn: &Turn) -> Result<(), RunFailure> {
-        let cuts = Value::Object(self.context.cuts());
-        let tools = json!(self.toolbox.chosen());
-        let mut metadata = self.record.metadata([("cut", cuts), ("tools", tools)]);
+        let mut metadata = self.metadata();
         let citations = knowledge::cited(&turn.text, &self.citations);
         if !citations.is_empty() {
             metadata.insert("citations".to_owned(), Value::Array(citations));

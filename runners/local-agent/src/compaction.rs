@@ -36,6 +36,11 @@ pub(crate) struct Checkpoint {
     conversation_id: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     thread_id: Option<String>,
+    /// The event of the run that wrote it, and what the history was without.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    event_seq: Option<i64>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    superseded: Vec<[i64; 2]>,
 }
 
 /// What to compact.
@@ -60,7 +65,18 @@ impl Checkpoint {
             created_at: jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%S%.3fZ").to_string(),
             conversation_id: conversation(ctx).to_owned(),
             thread_id: ctx.context.thread_id.clone(),
+            event_seq: ctx.context.event_seq,
+            superseded: ctx.context.superseded.clone(),
         }
+    }
+
+    /// Whether it covers nothing that the client has replaced since, or has brought back.
+    fn is_of_branch(&self, superseded: &[[i64; 2]]) -> bool {
+        let is_new = |range: &&[i64; 2]| !self.superseded.contains(range);
+        let written_before =
+            |range: &[i64; 2]| self.event_seq.is_some_and(|written| range[0] > written);
+        self.superseded.iter().all(|range| superseded.contains(range))
+            && superseded.iter().filter(is_new).all(written_before)
     }
 
     /// The summary as a message for the model.
@@ -85,7 +101,9 @@ pub(crate) async fn load(ctx: &RunCtx) -> Option<Checkpoint> {
         None => ctx.state().get(StateScope::Conversation, key).await.ok()?.value,
     };
     let checkpoint = parse(value, conversation(ctx), ctx.context.transcript_seq)?;
-    (checkpoint.thread_id.as_deref() == thread_id).then_some(checkpoint)
+    let is_own = checkpoint.thread_id.as_deref() == thread_id
+        && checkpoint.is_of_branch(&ctx.context.superseded);
+    is_own.then_some(checkpoint)
 }
 
 /// Discards everything up to this run's own event.
@@ -280,7 +298,7 @@ mod tests {
             ModelMessage::text(Role::User, asked),
             ModelMessage::text(Role::Assistant, answered),
         ];
-        Exchange { first_seq, messages, tools: Vec::new() }
+        Exchange { first_seq, messages, ..Exchange::default() }
     }
 
     #[test]

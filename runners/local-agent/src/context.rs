@@ -3,6 +3,7 @@
 //! Invariant: static parts come first, and a request starts with the previous request, unless something was dropped.
 //! Whole exchanges are dropped, oldest first; the run's own event always stays.
 
+use crate::client::{self, Client};
 use crate::compaction::{self, Checkpoint, Work};
 use crate::config::Config;
 use crate::history::{self, Exchange, Span};
@@ -36,7 +37,8 @@ pub(crate) struct Context {
     checkpoint: Option<Checkpoint>,
     exchanges: Vec<Exchange>,
     extra: Vec<ModelMessage>,
-    event: ModelMessage,
+    /// The message of the run's event, after the calls that it answers.
+    event: Vec<ModelMessage>,
     run: Vec<ModelMessage>,
     results: Results,
     artifacts: HiddenArtifacts,
@@ -60,10 +62,11 @@ impl Context {
             after_seq: checkpoint.as_ref().map_or(0, |checkpoint| checkpoint.covers_until),
             tokens_max: budget(models, tools_tokens).saturating_mul(READ_TIMES),
         };
-        let exchanges = history::read(ctx, config, span).await?;
-        let event = event::message(ctx, config);
+        let mut exchanges = history::read(ctx, config, span).await?;
+        let event = history::continued(ctx, &mut exchanges)
+            .unwrap_or_else(|| vec![event::message(ctx, config)]);
         let past = exchanges.iter().rev().flat_map(|exchange| exchange.messages.iter().rev());
-        let artifacts = HiddenArtifacts::find(ctx, std::iter::once(&event).chain(past)).await;
+        let artifacts = HiddenArtifacts::find(ctx, event.iter().rev().chain(past)).await;
         Ok(Self {
             system: ModelMessage::text(Role::System, prompt(ctx, config)),
             checkpoint,
@@ -147,7 +150,7 @@ impl Context {
         let estimate = tokens::of_messages(&messages);
         let real = |tokens: u64| scaled(tokens, size, estimate);
         let fixed = tokens::of_message(&self.system)
-            + tokens::of_message(&self.event)
+            + tokens::of_messages(&self.event)
             + tokens::of_messages(&self.extra);
         let room = budget.saturating_sub(real(fixed));
         let sizes: Vec<u64> = self
@@ -180,7 +183,7 @@ impl Context {
             .chain(&summary)
             .chain(past)
             .chain(&self.extra)
-            .chain(std::iter::once(&self.event))
+            .chain(&self.event)
             .chain(&self.run);
         all.map(|message| self.artifacts.shown(message, models.current())).collect()
     }
@@ -300,7 +303,9 @@ fn prompt(ctx: &RunCtx, config: &Config) -> String {
     });
     let configured =
         Some(config.prompt.trim()).filter(|prompt| !prompt.is_empty()).map(str::to_owned);
-    let parts = [configured, skills, Some(event::NOTE.to_owned()), Some(today(ctx, config))];
+    let client = Client::is_watching(ctx).then(|| client::NOTE.to_owned());
+    let note = Some(event::NOTE.to_owned());
+    let parts = [configured, skills, note, client, Some(today(ctx, config))];
     parts.into_iter().flatten().collect::<Vec<_>>().join("\n\n")
 }
 

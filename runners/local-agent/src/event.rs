@@ -3,6 +3,7 @@
 //! Invariant: the same event gives the same message, whether it is the run's own, arrived during the run, or is read
 //! from the transcript. Users cannot forge a frame: its tags are escaped in their text.
 
+use crate::client;
 use crate::commands;
 use crate::config::Config;
 use greenroom_sdk::protocol::content::MediaElement;
@@ -23,7 +24,7 @@ that follow it.";
 /// The tag of a summary.
 pub(crate) const SUMMARY_TAG: &str = "conversation_summary";
 /// Tags reserved for the agent.
-const TAGS: [&str; 4] = ["event", SUMMARY_TAG, "sender", "knowledge"];
+const TAGS: [&str; 5] = ["event", SUMMARY_TAG, "sender", "knowledge", client::TAG];
 /// Longest name in characters.
 const NAME_CHARS_MAX: usize = 64;
 

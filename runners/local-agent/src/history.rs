@@ -6,14 +6,15 @@ mod exchange;
 
 pub(crate) use exchange::Exchange;
 
+use crate::client;
 use crate::commands;
 use crate::config::Config;
 use crate::event;
 use crate::tokens;
 use greenroom_sdk::protocol::NewEvent;
 use greenroom_sdk::{
-    AgentAPIError, ErrorCode, HistoryPageParams, HistorySearchParams, Object, Role, RunCtx,
-    RunFailure, SearchHit, ToolResource, TranscriptItem, TranscriptRole, Value, json,
+    AgentAPIError, ErrorCode, HistoryPageParams, HistorySearchParams, ModelMessage, Object, Role,
+    RunCtx, RunFailure, SearchHit, ToolResource, TranscriptItem, TranscriptRole, Value, json,
 };
 use std::collections::HashMap;
 
@@ -77,10 +78,36 @@ pub(crate) async fn read(
         let known = item.event_id.as_ref().and_then(|id| known.get(id));
         event::from_item(item, known, config)
     };
-    let mut exchanges = exchange::exchanges(items, &message);
+    let results = |item: &TranscriptItem| {
+        let known = item.event_id.as_ref().and_then(|id| known.get(id));
+        let of_client = known.filter(|event| event.event_type == client::TOOL_RESULT);
+        of_client.map(|event| results(&event.data)).unwrap_or_default()
+    };
+    let mut exchanges = exchange::exchanges(items, &message, &results);
     let messages = exchanges.iter_mut().flat_map(|exchange| &mut exchange.messages);
     messages.filter(|message| message.role == Role::Assistant).for_each(event::escape_answer);
     Ok(exchanges)
+}
+
+/// The messages of the run's own event if it brings the results that the last exchange waits for: that exchange with
+/// them, which thus stays in the request.
+pub(crate) fn continued(ctx: &RunCtx, exchanges: &mut Vec<Exchange>) -> Option<Vec<ModelMessage>> {
+    let mut last = exchanges.pop()?;
+    let results = match ctx.event.event_type.as_str() {
+        client::TOOL_RESULT => results(&ctx.event.data),
+        _ => Vec::new(),
+    };
+    if last.is_answered_by(&results) {
+        last.answer(&results);
+        return Some(last.messages);
+    }
+    last.give_up();
+    exchanges.push(last);
+    None
+}
+
+fn results(data: &Object) -> Vec<Value> {
+    data.get("results").and_then(Value::as_array).cloned().unwrap_or_default()
 }
 
 fn is_cancel(item: &TranscriptItem, config: &Config) -> bool {

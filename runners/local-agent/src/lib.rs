@@ -4,6 +4,7 @@
 //! it.
 
 mod agent;
+mod client;
 mod commands;
 mod compaction;
 mod config;
@@ -21,6 +22,7 @@ mod record;
 mod results;
 mod retrieval;
 mod steering;
+mod stream;
 mod texts;
 mod tokens;
 mod tools;

@@ -6,6 +6,7 @@
 use crate::config::{Config, ToolCalling};
 use crate::limits::Limits;
 use crate::prompted::{self, Parsed, Screen};
+use crate::stream::{Shown, Stream};
 use crate::texts::Texts;
 use crate::turn::Turn;
 use greenroom_sdk::protocol::{MessageContent, ModelResource};
@@ -30,6 +31,8 @@ pub(crate) struct Request<'r> {
     pub(crate) tools: &'r [ToolResource],
     /// Whether the model may call them, or must answer.
     pub(crate) may_call: bool,
+    /// For a client that shows the response as it is written.
+    pub(crate) shown: Option<Shown<'r>>,
 }
 
 pub(crate) struct Models<'a> {
@@ -138,6 +141,7 @@ impl<'a> Models<'a> {
         let opened = self.ctx.models().stream(params).await;
         let mut stream = opened.map_err(|error| before(error.into()))?;
         let mut response_state = ResponseState::new(self.ctx, self.screen(request));
+        response_state.stream = request.shown.map(|shown| Stream::new(self.ctx, shown));
         loop {
             let item = match timeout(self.idle_timeout(), stream.next()).await {
                 Ok(Some(Ok(item))) => item,
@@ -148,6 +152,8 @@ impl<'a> Models<'a> {
             let taken = response_state.take(item).await;
             taken.map_err(|failure| FailedResponse { failure, started: true })?;
         }
+        let flushed = response_state.flush().await;
+        flushed.map_err(|failure| FailedResponse { failure, started: true })?;
         let response = stream.response().cloned().unwrap_or_default();
         limits.count(usage(&response).or(response_state.usage.as_ref()).unwrap_or(&Object::new()));
         self.turn(response_state, response).await
@@ -248,6 +254,8 @@ struct ResponseState<'a> {
     started: bool,
     /// Holds back text that may be a call.
     screen: Option<Screen>,
+    /// Shows reasoning and arguments.
+    stream: Option<Stream<'a>>,
 }
 
 impl<'a> ResponseState<'a> {
@@ -260,6 +268,7 @@ impl<'a> ResponseState<'a> {
             finish_reason: None,
             started: false,
             screen,
+            stream: None,
         }
     }
 
@@ -267,6 +276,7 @@ impl<'a> ResponseState<'a> {
         self.started |= !matches!(item, ModelStreamItem::Usage(_) | ModelStreamItem::Finish { .. });
         match item {
             ModelStreamItem::TextDelta { text } => {
+                self.flush().await?;
                 self.text.push_str(&text);
                 let shown = match &mut self.screen {
                     Some(screen) => screen.push(&text),
@@ -279,12 +289,31 @@ impl<'a> ResponseState<'a> {
             ModelStreamItem::ToolCallEnd(call) => self.calls.push(call),
             ModelStreamItem::Usage(usage) => self.usage = Some(usage),
             ModelStreamItem::Finish { reason } => self.finish_reason = Some(reason),
-            ModelStreamItem::ReasoningDelta { .. }
-            | ModelStreamItem::ToolCallStart { .. }
-            | ModelStreamItem::ToolCallDelta { .. }
-            | ModelStreamItem::Media { .. } => {}
+            ModelStreamItem::ReasoningDelta { text } => {
+                if let Some(stream) = &mut self.stream {
+                    stream.reasoning(&text).await?;
+                }
+            }
+            ModelStreamItem::ToolCallStart { id, name } => {
+                if let Some(stream) = &mut self.stream {
+                    stream.call(&id, &name).await?;
+                }
+            }
+            ModelStreamItem::ToolCallDelta { id, args_text } => {
+                if let Some(stream) = &mut self.stream {
+                    stream.arguments(&id, &args_text).await?;
+                }
+            }
+            ModelStreamItem::Media { .. } => {}
         }
         Ok(())
+    }
+
+    async fn flush(&mut self) -> Result<(), RunFailure> {
+        match &mut self.stream {
+            Some(stream) => stream.flush().await,
+            None => Ok(()),
+        }
     }
 
     fn failed(&self, failure: RunFailure) -> FailedResponse {

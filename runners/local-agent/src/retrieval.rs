@@ -65,7 +65,13 @@ impl Offer {
         };
         if offered.is_empty() {
             let chosen = granted.iter().filter(|tool| wanted.contains(&tool.tool_name));
-            offered = chosen.cloned().chain(own).collect();
+            offered = chosen.cloned().collect();
+        }
+        // Those of the client may be new.
+        for tool in own {
+            if offered.iter().all(|one| one.tool_name != tool.tool_name) {
+                offered.push(tool);
+            }
         }
         let is_choice = true;
         Self { is_choice, granted, offered, found: Mutex::default() }

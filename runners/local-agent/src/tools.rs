@@ -3,6 +3,7 @@
 //! Invariant: invalid JSON is never executed; a failed call is reported as such. Calls that only read are executed
 //! concurrently, all others one at a time, in the order of the turn; what a call may change, the host says.
 
+use crate::client::{self, Client};
 use crate::config::Config;
 use crate::history;
 use crate::limits::Limits;
@@ -29,6 +30,7 @@ const CLOSE_NAMES: usize = 5;
 pub(crate) struct Toolbox<'a> {
     ctx: &'a RunCtx,
     offer: Offer,
+    client: Client,
 }
 
 /// The results of one turn's calls, in their order, and the warnings in them by call id.
@@ -48,15 +50,25 @@ impl<'a> Toolbox<'a> {
     pub(crate) async fn open(
         ctx: &'a RunCtx,
         config: &Config,
+        client: Client,
         earlier: &Earlier,
     ) -> Result<Self, RunFailure> {
         let apis = &ctx.context.available_apis;
         let own = [
             apis.history_search.then(history::search_tool),
             apis.artifact_read.then(reading::tool),
+            client.state_tool(),
         ];
-        let own = own.into_iter().flatten().collect();
-        Ok(Self { ctx, offer: Offer::new(ctx, config, own, earlier).await })
+        let mut own: Vec<ToolResource> = own.into_iter().flatten().collect();
+        let known = ctx.resources.tools.iter().chain(&own).map(|tool| tool.tool_name.as_str());
+        client.check_names(known.chain([retrieval::SEARCH_TOOLS]))?;
+        own.extend_from_slice(client.tools());
+        Ok(Self { ctx, offer: Offer::new(ctx, config, own, earlier).await, client })
+    }
+
+    /// Whether the client answers this call, after the run.
+    pub(crate) fn is_of_client(&self, call: &ModelToolCall) -> bool {
+        self.client.answers(call)
     }
 
     /// The tools of the next request.
@@ -72,7 +84,8 @@ impl<'a> Toolbox<'a> {
     /// The granted tool for a name as providers rewrite it: only offered names are
     /// restored.
     pub(crate) fn resolve_name(&self, name: &str) -> Option<String> {
-        let granted = || self.ctx.resources.tools.iter().map(|tool| tool.tool_name.as_str());
+        let tools = || self.ctx.resources.tools.iter().chain(self.client.tools());
+        let granted = || tools().map(|tool| tool.tool_name.as_str());
         if granted().any(|known| known == name) {
             return None;
         }
@@ -175,6 +188,7 @@ impl<'a> Toolbox<'a> {
             _ if is_granted => None,
             retrieval::SEARCH_TOOLS => Some(self.offer.search(ctx, args).await),
             history::SEARCH_HISTORY => Some(history::search(ctx, args).await),
+            client::UPDATE_STATE => Some(self.client.update_state(ctx, args).await),
             reading::READ_ARTIFACT => Some(reading::read(ctx, args).await),
             // The host decides what exists, and tells its operator of a missing grant.
             _ => match call_host(ctx, call, args.clone()).await {

@@ -4,6 +4,7 @@
 //! the next request.
 
 use crate::event;
+use crate::stream::unique;
 use greenroom_sdk::protocol::{MessageContent, NESTING_MAX, nesting_depth};
 use greenroom_sdk::{ModelMessage, ModelToolCall, Object, Role, Value, json};
 use std::collections::HashSet;
@@ -110,14 +111,9 @@ impl Turn {
         let shown = self.segments.iter_mut().filter_map(|segment| segment.get_mut("tool_call"));
         let mut shown: Vec<&mut Value> = shown.collect();
         for call in &mut self.calls {
-            let old = call.id.clone();
-            let segment = shown.iter().position(|shown| shown["id"] == old.as_str());
+            let segment = shown.iter().position(|shown| shown["id"] == call.id.as_str());
             let segment = segment.map(|at| shown.remove(at));
-            let mut count = 1;
-            while call.id.is_empty() || !used.insert(call.id.clone()) {
-                count += 1;
-                call.id = format!("{}-{count}", if old.is_empty() { "call" } else { &old });
-            }
+            call.id = unique(&call.id, used);
             if let Some(segment) = segment {
                 segment["id"] = call.id.as_str().into();
             }

@@ -5,6 +5,7 @@
 mod answers;
 mod breakers;
 mod checks;
+mod client;
 mod commands;
 mod compaction;
 mod context;
@@ -25,6 +26,9 @@ mod prefix;
 #[expect(dead_code, reason = "shared with the tests of tools, which need more of it")]
 mod programs;
 mod raw;
+#[path = "../agui/reader.rs"]
+#[expect(dead_code, reason = "shared with the tests of AG-UI, which need more of it")]
+mod reader;
 mod rounds;
 mod scene;
 mod sentences;

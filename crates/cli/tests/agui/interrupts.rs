@@ -152,3 +152,45 @@ async fn who_may_not_answer_waits_until_somebody_does() {
     assert_eq!(find(&rest, "RUN_FINISHED")["outcome"], json!({"type": "success"}));
     assert_eq!(stage.api.runs().await[0].status, RunStatus::Completed);
 }
+
+#[tokio::test]
+async fn an_approval_may_edit_the_arguments_within_schema_and_grant() {
+    let stage = Stage::open(CLERK).await;
+    let first = talk(&stage, "clerk", &asking("t", "r1")).await;
+    let asked = interrupt(&first).clone();
+    assert_eq!(asked["responseSchema"]["properties"]["editedArgs"], json!({"type": "object"}));
+    let edited = |args: Value| json!({"status": "resolved", "payload": {"approved": true, "editedArgs": args}});
+    let delete = |input: Value| json!({"module": "calendar", "method": "delete", "input": input});
+    // What the schema or the grant does not allow decides nothing.
+    for (number, wrong) in [
+        json!({"module": "calendar"}),
+        delete(json!({"event_id": 7})),
+        json!({"module": "memory", "method": "list", "input": {}}),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let run = format!("wrong-{number}");
+        let refused = talk(&stage, "clerk", &resume("t", &run, &asked, edited(wrong))).await;
+        assert_eq!(kinds(&refused), ["RUN_ERROR"], "{refused:?}");
+        assert_eq!(refused[0]["code"], "invalid_argument");
+        assert!(refused[0]["message"].as_str().unwrap().starts_with("`editedArgs`"), "{refused:?}");
+    }
+    let args = delete(json!({"event_id": "another"}));
+    let events = talk(&stage, "clerk", &resume("t", "r2", &asked, edited(args.clone()))).await;
+    let output = &find(&events, "TOOL_CALL_RESULT")["metadata"]["tool_agent_output"];
+    assert_eq!(output["tool_call_args"], args);
+    assert_eq!(output["error"]["code"], "NOT_FOUND");
+    // The log says what was asked for and what was allowed instead.
+    let log = stage.api.events().await;
+    let allowed = log.iter().find(|event| event["event_type"] == "approval.allowed").unwrap();
+    let body = &allowed["event"];
+    assert_eq!((&body["edited"], &body["payload"]), (&json!(true), &args));
+    assert_eq!(body["target"]["asked_payload"], delete(json!({"event_id": "none"})));
+    // The same answer again is safe, another one is not.
+    let again = talk(&stage, "clerk", &resume("t", "r3", &asked, edited(args))).await;
+    assert_eq!(find(&again, "RUN_FINISHED")["outcome"], json!({"type": "success"}));
+    let other = edited(delete(json!({"event_id": "a third"})));
+    let other = talk(&stage, "clerk", &resume("t", "r4", &asked, other)).await;
+    assert_eq!(other[0]["code"], "interrupt_settled");
+}

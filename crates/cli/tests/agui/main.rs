@@ -3,8 +3,10 @@
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking, its helpers too")]
 
 mod cards;
+mod client;
 mod copilot;
 mod interrupts;
+mod progress;
 mod reader;
 mod returns;
 mod runs;

@@ -9,12 +9,13 @@ use crate::grant::Grant;
 use crate::ids;
 use crate::settings::Threads;
 use greenroom_protocol::payload::StateScope;
-use greenroom_protocol::{ActorContext, ArtifactRef, DeliveryContext, Object};
+use greenroom_protocol::{ActorContext, AdapterContext, ArtifactRef, DeliveryContext, Object};
 use greenroom_store::records::{Person, TOKEN_MARK};
 use greenroom_store::session_key;
 use greenroom_store::types::{NewDelivery, RunRow};
 use greenroom_surfaces::{Capabilities, Content, File, OutboundMessage, action};
 use serde_json::{Value, json};
+use std::collections::BTreeSet;
 
 /// The identity of a run: everything that may own state, deliveries or artifacts.
 #[derive(Debug, Clone, Default)]
@@ -41,6 +42,10 @@ pub struct Identity {
     /// The number of the run's event in its conversation.
     pub conversation_seq: Option<i64>,
     pub attempt: i64,
+    /// Events that the client of the run's event has replaced: the run's view of the history is without them.
+    pub superseded: Vec<[i64; 2]>,
+    /// The names of the client's own tools: a call of one is answered by a later event.
+    pub client_tools: BTreeSet<String>,
     /// The sender's trace.
     pub traceparent: Option<String>,
     /// The message, thread, conversation and actor to answer.
@@ -78,6 +83,8 @@ impl Identity {
             actors_of: envelope.actors_of.clone().unwrap_or_else(|| event.source.clone()),
             conversation_seq: run.conversation_seq,
             attempt: run.attempt,
+            superseded: envelope.superseded.clone(),
+            client_tools: client_tools(envelope.adapter.as_ref()),
             traceparent: envelope.traceparent.clone(),
             reply_target: reply_target(run, envelope),
             links: None,
@@ -177,6 +184,13 @@ impl Identity {
             extra: Object::new(),
         }
     }
+}
+
+/// The names of the tools that a client offers with its event.
+pub(crate) fn client_tools(adapter: Option<&AdapterContext>) -> BTreeSet<String> {
+    let tools = adapter.and_then(|adapter| adapter.extra.get("tools")).and_then(Value::as_array);
+    let names = tools.into_iter().flatten().filter_map(|tool| tool["name"].as_str());
+    names.map(str::to_owned).collect()
 }
 
 /// A party of an event, within the namespace of its id; none without an id.

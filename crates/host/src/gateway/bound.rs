@@ -2,7 +2,7 @@
 //!
 //! Invariant: a sender reaches only agents of its token; a replay delivers nothing.
 
-use super::{Refusal, Sender};
+use super::{AGUI_SOURCE, Refusal, Sender};
 use crate::binding::{Bound, Match, resolve, unlisted_warning};
 use crate::context::Envelope;
 use crate::ids;
@@ -12,7 +12,7 @@ use greenroom_protocol::NewEvent;
 use greenroom_store::commands::NewRun;
 use greenroom_store::session_key;
 use greenroom_store::types::NewItem;
-use serde_json::json;
+use serde_json::{Value, json};
 
 pub(super) fn bind<'a>(
     settings: &'a Settings,
@@ -95,14 +95,26 @@ pub(super) fn ids(event: &NewEvent) -> [Option<&str>; 10] {
     ]
 }
 
+/// The key in the metadata of an item that holds its client's own id of the message.
+pub(super) const CLIENT_MESSAGE: &str = "client_message_id";
+
+/// The id that the client of AG-UI gave its message; null for an event of such a client that is no message.
+fn client_message_id(event: &NewEvent) -> Option<&Value> {
+    (event.source == AGUI_SOURCE).then(|| event.metadata.get("message_id").unwrap_or(&Value::Null))
+}
+
 /// The event as the transcript shows it.
 pub(super) fn item(event: &NewEvent, event_id: &str, run: Option<&NewRun>) -> NewItem {
     let is_message = event.event_type.starts_with("message.");
+    let mut metadata = json!({"event_type": event.event_type});
+    if let Some(message_id) = client_message_id(event) {
+        metadata[CLIENT_MESSAGE] = message_id.clone();
+    }
     let body = json!({
         "actor": event.actor,
         "segments": event.input.contents,
         "artifacts": event.input.attachments,
-        "metadata": {"event_type": event.event_type},
+        "metadata": metadata,
     });
     NewItem {
         item_id: ids::fresh("item"),

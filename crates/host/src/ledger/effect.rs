@@ -12,6 +12,7 @@ use crate::settings::Approval;
 use greenroom_protocol::api::platform::RequestActionParams;
 use greenroom_protocol::payload::{
     ActionRequested, ArtifactCreated, Message, Payload, StateScope, ToolCallCompleted,
+    ToolCallStarted,
 };
 use greenroom_protocol::result::kind;
 use greenroom_protocol::{ArtifactRef, Object, Role, RunError};
@@ -118,6 +119,10 @@ impl Changes {
             body: body.to_string(),
         });
         let Some(surface) = &identity.surface else { return };
+        // Such a message only records something for later runs.
+        if text.is_empty() && media.is_empty() && message.segments.is_none() {
+            return;
+        }
         let text_max = identity.capabilities.as_ref().and_then(|can| can.text_max);
         let parts = text_max.map_or_else(|| vec![text.as_str()], |max| max.split(&text));
         for (index, part) in parts.iter().enumerate() {
@@ -212,6 +217,27 @@ impl Changes {
             let content = Content::Failure { error: error.clone() };
             self.deliveries.push(identity.delivery(surface, record.sequence, content));
         }
+    }
+
+    /// A call of a tool of the client, without its result: a later event brings it.
+    pub(super) fn pending_call(&mut self, call: &ToolCallStarted, identity: &Identity) {
+        self.effects = true;
+        let output = json!({"tool_name": call.tool_name, "tool_call_id": call.tool_call_id,
+            "tool_call_args": call.parameters, "status": "pending"});
+        let metadata = json!({"tool_call_id": call.tool_call_id, "tool_name": call.tool_name,
+            "tool_agent_output": output});
+        let body = json!({"segments": [], "artifacts": [], "metadata": metadata});
+        self.items.push(NewItem {
+            item_id: ids::fresh("item"),
+            thread_id: identity.thread_id.clone(),
+            session: identity.session.clone(),
+            role: "tool",
+            event_id: Some(identity.event_id.clone()),
+            run_id: Some(identity.run_id.clone()),
+            actor_id: None,
+            text: None,
+            body: body.to_string(),
+        });
     }
 
     fn tool_call(&mut self, call: &ToolCallCompleted, identity: &Identity) {

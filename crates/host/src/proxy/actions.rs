@@ -40,7 +40,7 @@ pub(super) async fn request(call: &mut Call<'_>) -> Answer {
             let question = planned.question(ApprovalKind::Call, &call.rights.identity, expires_at);
             let wanted = Wanted::Ask(Box::new(question));
             match ask(call, wanted, &delivery_id).await? {
-                Decided::Allowed(approval_id) => Some(approval_id),
+                Decided::Allowed { approval_id, .. } => Some(approval_id),
                 Decided::Refused(error) | Decided::NotAsked(error) => return Err(error),
                 Decided::Earlier(_) => return Err(stale()),
             }

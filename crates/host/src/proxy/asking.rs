@@ -9,9 +9,10 @@ use crate::follow_up::FollowUp;
 use crate::host::Shared;
 use crate::ids::now_ms;
 use greenroom_protocol::api::platform::ApprovalStatus;
-use greenroom_protocol::{AgentAPIError, ErrorCode};
-use greenroom_store::commands::{Begun, RequestAction, Requested, Wanted};
+use greenroom_protocol::{AgentAPIError, ErrorCode, Object};
+use greenroom_store::commands::{ASKED_PAYLOAD, Begun, RequestAction, Requested, Wanted};
 use greenroom_store::reads;
+use greenroom_store::types::ApprovalRow;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -43,8 +44,8 @@ pub(super) async fn commit(
 
 /// The outcome of an approval request.
 pub(super) enum Decided {
-    /// By this approval.
-    Allowed(String),
+    /// By this approval, perhaps with other arguments than the call's own.
+    Allowed { approval_id: String, edited: Option<Object> },
     /// Rejected, or not answered in time.
     Refused(AgentAPIError),
     /// The tool call was begun before: no approval was requested.
@@ -81,10 +82,11 @@ pub(super) async fn ask(
         question.settled();
         return Ok(not_asked);
     }
-    let status = decision(shared, &answered, (&workspace, &approval_id)).await;
+    let row = decision(shared, &answered, (&workspace, &approval_id)).await;
     question.settled();
-    match status {
-        ApprovalStatus::Allowed => Ok(Decided::Allowed(approval_id)),
+    let Some(row) = row else { return Err(stale()) };
+    match row.status {
+        ApprovalStatus::Allowed => Ok(Decided::Allowed { approval_id, edited: edited(&row) }),
         ApprovalStatus::Cancelled | ApprovalStatus::Pending => Err(stale()),
         refused @ (ApprovalStatus::Denied | ApprovalStatus::Expired) => {
             let message = match refused {
@@ -98,25 +100,31 @@ pub(super) async fn ask(
     }
 }
 
-/// Waits until the approval is decided.
+/// Waits until the approval is decided; none if it does not exist.
 pub(super) async fn decision(
     shared: &Shared,
     answered: &Waiter<'_>,
     (workspace, approval_id): (&str, &str),
-) -> ApprovalStatus {
+) -> Option<ApprovalRow> {
     loop {
         let (workspace, id) = (workspace.to_owned(), approval_id.to_owned());
         let read = shared.store.read(move |tx| reads::approvals::get(tx, &workspace, &id));
         match read.await {
-            Ok(Some(row)) if row.status != ApprovalStatus::Pending => return row.status,
+            Ok(Some(row)) if row.status != ApprovalStatus::Pending => return Some(row),
             Ok(Some(_)) => answered.news().await,
-            Ok(None) => return ApprovalStatus::Cancelled,
+            Ok(None) => return None,
             Err(error) => {
                 tracing::warn!(%error, "cannot read an approval");
                 tokio::time::sleep(STORE_AGAIN).await;
             }
         }
     }
+}
+
+/// The arguments that the answer gave the call in place of its own.
+fn edited(row: &ApprovalRow) -> Option<Object> {
+    let target: Object = serde_json::from_str(&row.request.target).ok()?;
+    target.contains_key(ASKED_PAYLOAD).then(|| serde_json::from_str(&row.request.payload).ok())?
 }
 
 /// An approval that a call waits for; withdrawn if the call is dropped first.

@@ -40,6 +40,7 @@ pub(super) async fn page(call: &mut Call<'_>, view: View) -> Answer {
     let before = place(call, &domain, params.before_cursor.as_deref())?.unwrap_or(Position::END);
     let limit = call.page_size(params.limit);
     let (session, event_seq_before) = bounds(call, reach, &conversation);
+    let hidden = superseded(call, &conversation);
     let (event_seq_before, roles): (_, &[_]) = match view {
         View::Earlier => (event_seq_before, &[]),
         View::Messages => (event_seq_before.map(|own| own + 1), &["user", "assistant"]),
@@ -48,8 +49,8 @@ pub(super) async fn page(call: &mut Call<'_>, view: View) -> Answer {
         Direction::Backward => reads::Direction::Backward,
         Direction::Forward => reads::Direction::Forward,
     };
-    let span =
-        Span { after, before, direction, limit: limit as i64, session, event_seq_before, roles };
+    let limit = limit as i64;
+    let span = Span { after, before, direction, limit, session, event_seq_before, roles, hidden };
     let (owner, id) = (workspace.clone(), conversation.clone());
     // The fields around an item may not double its size.
     let bytes_max = call.settings.limits.response_bytes / 2;
@@ -102,6 +103,7 @@ pub(super) async fn search(call: &mut Call<'_>) -> Answer {
         after_ms: filters.after.map(|moment| moment.unix_ms),
         before_ms: filters.before.map(|moment| moment.unix_ms),
         event_seq_before: identity.conversation_id.clone().zip(end_of_view(call)),
+        hidden: identity.superseded.clone(),
         top_k: usize::try_from(params.top_k).unwrap_or(usize::MAX),
         ..SearchQuery::default()
     };
@@ -146,6 +148,15 @@ fn bounds(call: &Call<'_>, reach: Reach, conversation: &str) -> (Option<String>,
     let identity = &call.rights.identity;
     let is_own = identity.conversation_id.as_deref() == Some(conversation);
     (session_in_reach(call, reach), end_of_view(call).filter(|_| is_own))
+}
+
+/// What the client of the run's event has replaced in its own conversation.
+fn superseded(call: &Call<'_>, conversation: &str) -> Vec<[i64; 2]> {
+    let identity = &call.rights.identity;
+    match identity.conversation_id.as_deref() == Some(conversation) {
+        true => identity.superseded.clone(),
+        false => Vec::new(),
+    }
 }
 
 /// The event before which a run's view of its own conversation ends: its own, or the one after the last that

@@ -215,7 +215,16 @@ async fn ask_first(call: &mut Call<'_>, work: Work) -> Result<ToolCallResult, Ag
     let asked = ask(call, wanted, &call_id).await?;
     let Some(work) = waiting.0.take() else { return Err(stale()) };
     match asked {
-        Decided::Allowed(_) => act(work, Begun::Started).await,
+        Decided::Allowed { edited: None, .. } => act(work, Begun::Started).await,
+        // Checked with the answer, and again where it acts.
+        Decided::Allowed { edited: Some(args), .. } => {
+            match call.rights.admit_edited(&work.entry.tool.name, &args) {
+                Ok(admitted) => act(work.edited(args, admitted), Begun::Started).await,
+                Err(failure) => {
+                    in_task(work, |work| work.refuse(CallStart::Recorded, failure)).await
+                }
+            }
+        }
         Decided::Refused(error) => {
             let mut denied = denial(error.message);
             denied.details = error.details;

@@ -43,7 +43,7 @@ pub(crate) fn activity(tool_call_id: &str, metadata: &Value) -> Option<Event> {
     let operations = surface(metadata)?;
     Some(Event::ActivitySnapshot {
         message_id: activity_id(tool_call_id),
-        activity_type: ACTIVITY,
+        activity_type: ACTIVITY.to_owned(),
         content: json!({"a2ui_operations": operations}),
         replace: true,
     })

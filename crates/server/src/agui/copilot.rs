@@ -5,7 +5,7 @@
 
 use super::event::{Event, Outcome};
 use super::follow::StreamStart;
-use super::input::Profile;
+use super::input::{Profile, SOURCE, TOOL_RESULT};
 use super::{AguiRequest, RunToFollow, follow, history};
 use crate::access::Caller;
 use crate::facts::{can_read, stored_id};
@@ -111,10 +111,12 @@ impl AguiRequest {
             .filter(|run_id| live.is_none_or(|live| live.run_id != *run_id))
             .collect();
         let mut items = self.items().await?;
+        self.add_tool_results(&mut items).await?;
         items.retain(|item| {
             let run_id = item["run_id"].as_str().unwrap_or_default();
             let is_live = live.is_some_and(|live| live.run_id == run_id);
-            stored_runs.contains(run_id) || (is_live && item["role"] == "user")
+            let is_input = item["role"] == "user" || item["role"] == "event";
+            stored_runs.contains(run_id) || (is_live && is_input)
         });
         let base = &self.app.options.base_path;
         let look = history::Look { base, catalogue: self.input.catalogue() };
@@ -138,10 +140,26 @@ impl AguiRequest {
 
     async fn items(&self) -> Result<Vec<Value>, Problem> {
         let (direction, language) = (Direction::Backward, self.language);
-        let query = HistoryQuery { cursor: None, direction, limit: ITEMS_SHOWN, language };
+        // What the client replaced is not shown again.
+        let hidden = self.app.host.superseded(&self.workspace, &self.conversation).await?;
+        let query = HistoryQuery { cursor: None, direction, limit: ITEMS_SHOWN, language, hidden };
         let page =
             self.app.host.history(&self.workspace, &self.conversation, Reach::All, query).await?;
         Ok(page.flatten().map(|page| page.items).unwrap_or_default())
+    }
+
+    /// The results of the client's tools, which only the events of the items have.
+    async fn add_tool_results(&self, items: &mut [Value]) -> Result<(), Problem> {
+        let is_result = |item: &&mut Value| item["metadata"]["event_type"] == TOOL_RESULT;
+        for item in items.iter_mut().filter(is_result) {
+            let Some(id) = item["event_id"].as_str() else { continue };
+            let events = self.app.host.events_by_id(&self.workspace, id).await?;
+            let own = events.iter().find(|event| {
+                event["source"] == SOURCE && event["conversation_id"] == item["conversation_id"]
+            });
+            item["results"] = own.map(|event| event["event"]["data"]["results"].clone()).into();
+        }
+        Ok(())
     }
 
     /// A stream of stored items only.
@@ -154,7 +172,7 @@ impl AguiRequest {
             protocol_version: (profile == Profile::One).then_some("1.0"),
             metadata: Map::new(),
         };
-        let outcome = (profile == Profile::One).then_some(Outcome::Success);
+        let outcome = (profile == Profile::One).then_some(Outcome::Success { pending: Vec::new() });
         let (result, usage) = (None, Vec::new());
         let finished = Event::RunFinished { thread_id, run_id, result, outcome, usage };
         let events = [started].into_iter().chain(history).chain([finished]).collect();

@@ -75,9 +75,41 @@ pub(crate) enum Event {
     },
     ActivitySnapshot {
         message_id: String,
-        activity_type: &'static str,
+        activity_type: String,
         content: Value,
         replace: bool,
+    },
+    ActivityDelta {
+        message_id: String,
+        activity_type: String,
+        patch: Vec<Value>,
+    },
+    StepStarted {
+        step_name: String,
+    },
+    StepFinished {
+        step_name: String,
+    },
+    SubagentStarted {
+        subagent_run_id: String,
+        name: String,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        description: Option<String>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        parent_subagent_run_id: Option<String>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        parent_tool_call_id: Option<String>,
+    },
+    SubagentFinished {
+        subagent_run_id: String,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        result: Option<Value>,
+    },
+    SubagentError {
+        subagent_run_id: String,
+        message: String,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        code: Option<String>,
     },
     Custom {
         name: String,
@@ -105,8 +137,14 @@ pub(crate) enum Event {
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub(crate) enum Outcome {
-    Success,
-    Interrupt { interrupts: Vec<Interrupt> },
+    Success {
+        /// Calls of the client's tools that it has to answer.
+        #[serde(rename = "pendingToolCallIds", skip_serializing_if = "Vec::is_empty")]
+        pending: Vec<String>,
+    },
+    Interrupt {
+        interrupts: Vec<Interrupt>,
+    },
     Cancelled,
 }
 

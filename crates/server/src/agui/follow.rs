@@ -6,6 +6,8 @@
 use super::event::Event;
 use super::interrupt;
 use super::translate::Translator;
+use crate::access::Caller;
+use crate::response::Problem;
 use crate::router::App;
 use crate::stream::{KEEP_ALIVE, respond};
 use crate::stream_access::StreamAccess;
@@ -40,6 +42,28 @@ pub(crate) enum StreamStart {
     Reconnect(i64),
 }
 
+/// The query parameter of [`OnDisconnect`].
+pub(crate) const ON_DISCONNECT: &str = "on_disconnect";
+
+/// What happens to a run whose reader disconnects before the end of the stream.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum OnDisconnect {
+    /// It continues.
+    Continue,
+    /// It is cancelled: for a server between the user and the host, which disconnects only to stop the run.
+    Stop,
+}
+
+impl OnDisconnect {
+    pub(crate) fn parse(given: Option<&str>, caller: &Caller) -> Result<Self, Problem> {
+        match given {
+            None | Some("continue") => Ok(Self::Continue),
+            Some("stop") => caller.require_cancel().map(|()| Self::Stop),
+            Some(_) => Err(Problem::invalid("`on_disconnect` is `continue` or `stop`")),
+        }
+    }
+}
+
 pub(crate) struct FollowOptions {
     pub(crate) workspace: String,
     pub(crate) language: Language,
@@ -51,6 +75,7 @@ pub(crate) struct FollowOptions {
     pub(crate) answers: bool,
     /// The run may already be waiting for an approval.
     pub(crate) may_be_waiting: bool,
+    pub(crate) on_disconnect: OnDisconnect,
     pub(crate) access: StreamAccess,
 }
 
@@ -65,6 +90,15 @@ struct Follower {
     close: CancellationToken,
     _open: TaskTrackerToken,
     first: BytesMut,
+}
+
+impl Drop for Follower {
+    fn drop(&mut self) {
+        let FollowOptions { workspace, translator, on_disconnect, .. } = &self.options;
+        if *on_disconnect == OnDisconnect::Stop && !translator.is_over() {
+            self.app.host.cancel_later(workspace, &translator.stream().run_id);
+        }
+    }
 }
 
 /// Follows a run; `None` if it does not exist.

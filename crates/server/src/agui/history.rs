@@ -6,7 +6,7 @@ use super::card;
 use super::event::Event;
 use greenroom_config::BasePath;
 use serde_json::{Map, Value, json};
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 /// The complete messages of a client, cards included.
 pub(crate) fn snapshot(items: &[Value], look: Look<'_>) -> Event {
@@ -24,20 +24,33 @@ pub(crate) struct Look<'a> {
 }
 
 pub(crate) fn messages(items: &[Value], look: Look<'_>) -> Vec<Value> {
-    let mut used = HashSet::new();
-    items.iter().flat_map(|item| message(item, look, &mut used)).collect()
+    let mut calls = Calls::default();
+    items.iter().flat_map(|item| message(item, look, &mut calls)).collect()
 }
 
-fn message(item: &Value, look: Look<'_>, used: &mut HashSet<String>) -> Vec<Value> {
+/// The ids of calls so far.
+#[derive(Default)]
+struct Calls {
+    used: HashSet<String>,
+    /// The client's ids of its own tools' calls, by the runner's.
+    pending: HashMap<String, String>,
+}
+
+fn message(item: &Value, look: Look<'_>, calls: &mut Calls) -> Vec<Value> {
     let (id, text) = (&item["item_id"], item["text"].as_str().unwrap_or_default());
     match item["role"].as_str() {
         Some("user") => {
+            // The client's own id, so that it can edit the message.
+            let id = item["metadata"]["client_message_id"].as_str().map_or(id.clone(), Value::from);
             vec![json!({"id": id, "role": "user", "content": content(item, text, look.base)})]
         }
+        // It only records something for later runs.
+        Some("assistant") if text.is_empty() => Vec::new(),
+        Some("event") => results(item, calls),
         Some(role @ ("assistant" | "system")) => {
             vec![json!({"id": id, "role": role, "content": text})]
         }
-        Some("tool") => tool(item, text, look.catalogue, used),
+        Some("tool") => tool(item, text, look.catalogue, calls),
         _ => Vec::new(),
     }
 }
@@ -73,7 +86,26 @@ fn part(segment: &Value, base: &BasePath) -> Option<Value> {
     Some(json!({"type": kind, "source": source}))
 }
 
-fn tool(item: &Value, text: &str, catalogue: &str, used: &mut HashSet<String>) -> Vec<Value> {
+/// Results of the client's own tools.
+fn results(item: &Value, calls: &mut Calls) -> Vec<Value> {
+    let mut messages = Vec::new();
+    for (index, result) in item["results"].as_array().into_iter().flatten().enumerate() {
+        let called = result["tool_call_id"].as_str().and_then(|id| calls.pending.remove(id));
+        let Some(call_id) = called else { continue };
+        let own = format!("{}.{index}", item["item_id"].as_str().unwrap_or_default());
+        let id = result["message_id"].as_str().unwrap_or(&own);
+        let mut message = json!({"id": id, "role": "tool", "toolCallId": call_id,
+            "content": result["content"]});
+        if let Some(error) = result.get("error") {
+            message["error"] = error.clone();
+        }
+        messages.push(message);
+    }
+    messages
+}
+
+fn tool(item: &Value, text: &str, catalogue: &str, calls: &mut Calls) -> Vec<Value> {
+    let used = &mut calls.used;
     let item_id = item["item_id"].as_str().unwrap_or_default();
     let metadata = card::metadata(item["metadata"].clone(), catalogue);
     let output = &metadata["tool_agent_output"];
@@ -90,6 +122,10 @@ fn tool(item: &Value, text: &str, catalogue: &str, used: &mut HashSet<String>) -
     };
     let call = json!({"id": format!("{item_id}.call"), "role": "assistant", "toolCalls": [
         {"id": call_id, "type": "function", "function": {"name": name, "arguments": arguments}}]});
+    if output["status"] == "pending" {
+        calls.pending.insert(named.to_owned(), call_id);
+        return vec![call];
+    }
     let card = card::activity_message(&call_id, &metadata);
     let result = json!({"id": item_id, "role": "tool", "toolCallId": call_id, "content": text,
         "metadata": metadata});

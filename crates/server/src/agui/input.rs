@@ -5,10 +5,12 @@
 //! answered is not answered again.
 
 mod action;
+mod client;
 mod content;
 
 use crate::id::Id;
 use crate::response::Problem;
+use greenroom_host::ClientBranch;
 use greenroom_protocol::interaction::{INTERACTION, InteractionSubmission};
 use greenroom_protocol::{AdapterContext, NESTING_MAX, NewEvent, Object, nesting_depth};
 use serde::Deserialize;
@@ -16,6 +18,8 @@ use serde_json::{Value, json};
 
 /// The source of these events.
 pub(crate) const SOURCE: &str = "agui";
+/// The type of the event of results of the client's tools.
+pub(crate) const TOOL_RESULT: &str = "tool.result.received";
 const ROLES: [&str; 7] =
     ["developer", "system", "assistant", "user", "tool", "activity", "reasoning"];
 
@@ -93,6 +97,7 @@ impl RunInput {
         for message in &input.messages {
             check_message(message)?;
         }
+        client::check_tools(input.tools.as_deref().unwrap_or_default())?;
         Ok(input)
     }
 
@@ -134,6 +139,24 @@ impl RunInput {
         self.resume.as_deref().unwrap_or_default()
     }
 
+    /// The newest message that is not only shown.
+    fn newest(&self) -> Option<&Value> {
+        let is_said =
+            |message: &&Value| !matches!(message["role"].as_str(), Some("activity" | "reasoning"));
+        self.messages.iter().rev().find(is_said)
+    }
+
+    /// The messages of the client around the event; for a pressed button they do not count.
+    pub(crate) fn branch(&self) -> ClientBranch {
+        if self.forwarded_props.get("a2uiAction").is_some_and(|press| !press.is_null()) {
+            return ClientBranch::default();
+        }
+        let newest = self.newest().and_then(|message| message["id"].as_str());
+        let all = self.messages.iter().filter_map(|message| message["id"].as_str());
+        let earlier = all.filter(|id| Some(*id) != newest).map(str::to_owned).collect();
+        ClientBranch { earlier, newest: newest.map(str::to_owned) }
+    }
+
     /// The event of this input. `forwardedProps.actor` names its actor; the default is the token's name.
     pub(crate) fn event(
         &self,
@@ -157,16 +180,15 @@ impl RunInput {
             event["data"] = data;
             return parse(&event);
         }
-        let is_shown_only =
-            |message: &&Value| matches!(message["role"].as_str(), Some("activity" | "reasoning"));
-        match self.messages.iter().rev().find(|message| !is_shown_only(message)) {
+        match self.newest() {
             Some(message) if message["role"] == "assistant" => {
                 let message = "`messages` ends with an answer: there is nothing new to answer";
                 return Err(Problem::invalid(message));
             }
             Some(message) if message["role"] == "tool" => {
-                event["event_type"] = "tool.result.received".into();
-                event["data"] = json!({"results": self.tool_results()});
+                event["event_type"] = TOOL_RESULT.into();
+                event["data"] = json!({"results": client::tool_results(&self.messages)});
+                event["metadata"] = json!({"message_id": message["id"]});
             }
             Some(message) => {
                 event["event_type"] = "message.received".into();
@@ -188,23 +210,6 @@ impl RunInput {
         }
     }
 
-    /// Results of client-side tools: the tool messages at the end.
-    fn tool_results(&self) -> Vec<Value> {
-        let last = self.messages.iter().rev().take_while(|message| message["role"] == "tool");
-        let mut results: Vec<Value> = last
-            .map(|message| {
-                let mut result = json!({"tool_call_id": message["toolCallId"],
-                    "content": message["content"]});
-                if let Some(error) = message.get("error") {
-                    result["error"] = error.clone();
-                }
-                result
-            })
-            .collect();
-        results.reverse();
-        results
-    }
-
     /// Everything else, for the runner.
     pub(crate) fn adapter(&self) -> AdapterContext {
         let mut extra = Object::new();
@@ -215,6 +220,7 @@ impl RunInput {
             ("context", json!(context)),
             ("forwardedProps", self.forwarded_props.clone()),
             ("tools", json!(tools)),
+            ("system", client::instructions(&self.messages)),
             ("parentRunId", json!(self.parent_run_id)),
         ] {
             if !value.is_null() {

@@ -91,12 +91,15 @@ pub(crate) fn from_approval(
     }
 }
 
-/// What an answer looks like; a question of a tool's server has values.
+/// What an answer looks like: a question of a tool's server has values, a call may get other arguments.
 fn response_schema(approval: &ApprovalView) -> Value {
     let mut schema = json!({"type": "object", "required": ["approved"],
         "properties": {"approved": {"type": "boolean"}}});
     if let Some(form) = approval.payload.get("requested_schema") {
         schema["properties"]["values"] = form.clone();
+    }
+    if approval.action == "tool.call" {
+        schema["properties"]["editedArgs"] = json!({"type": "object"});
     }
     schema
 }
@@ -158,9 +161,10 @@ pub(crate) async fn resume(
         });
         let Some(approval) = approval else { return Ok(Err(unknown())) };
         match decision(entry) {
-            Ok(decision) => {
+            Ok((decision, edited)) => {
                 let values = entry.payload.get("values").and_then(Value::as_object).cloned();
-                answers.push((approval, (decision, values), after, entry.status));
+                let given = GivenAnswer { decision, by: approver.clone(), values, edited };
+                answers.push((approval, given, after, entry.status));
             }
             Err(message) => return Ok(Err(reject("invalid_argument", message))),
         }
@@ -178,8 +182,7 @@ pub(crate) async fn resume(
         return Ok(Err(still_pending(std::slice::from_ref(left))));
     }
     let after = answers.iter().map(|one| one.2).fold(after, i64::max);
-    for (approval, (decision, values), _, status) in answers {
-        let given = GivenAnswer { decision, by: approver.clone(), values };
+    for (approval, given, _, status) in answers {
         let (id, nonce) = (&approval.approval_id, approval.nonce.clone());
         let answered = app.host.answer_approval(workspace, id, nonce, given).await?;
         if let ApprovalAnswer::Invalid(reason) = answered {
@@ -207,17 +210,19 @@ fn parse_id(interrupt_id: &str) -> Option<(&str, i64)> {
     Some((approval_id, crate::query::number(after)?))
 }
 
-/// Only an explicit `true` approves.
-fn decision(entry: &ResumeEntry) -> Result<Decision, String> {
+/// Only an explicit `true` approves. `editedArgs` replaces the arguments of an approved call.
+fn decision(entry: &ResumeEntry) -> Result<(Decision, Option<Object>), String> {
     if entry.status == ResumeStatus::Cancelled {
-        return Ok(Decision::Deny);
+        return Ok((Decision::Deny, None));
     }
-    if entry.payload.get("editedArgs").is_some_and(|edited| !edited.is_null()) {
-        return Err("`editedArgs`: arguments cannot be edited, only allowed or denied".to_owned());
-    }
+    let edited = match entry.payload.get("editedArgs") {
+        None | Some(Value::Null) => None,
+        Some(Value::Object(edited)) => Some(edited.clone()),
+        Some(_) => return Err("`editedArgs` must be an object".to_owned()),
+    };
     match entry.payload.get("approved").unwrap_or(&entry.payload) {
-        Value::Bool(true) => Ok(Decision::Allow),
-        Value::Bool(false) => Ok(Decision::Deny),
+        Value::Bool(true) => Ok((Decision::Allow, edited)),
+        Value::Bool(false) => Ok((Decision::Deny, None)),
         _ => {
             Err("`payload` of a resolved interrupt must be `{\"approved\": true or false}`"
                 .to_owned())
@@ -255,16 +260,20 @@ mod tests {
     #[test]
     fn only_an_explicit_true_approves() {
         let resolved = |payload| decision(&entry(ResumeStatus::Resolved, payload));
-        assert_eq!(resolved(json!({"approved": true})), Ok(Decision::Allow));
-        assert_eq!(resolved(json!(true)), Ok(Decision::Allow));
-        assert_eq!(resolved(json!({"approved": false})), Ok(Decision::Deny));
+        assert_eq!(resolved(json!({"approved": true})), Ok((Decision::Allow, None)));
+        assert_eq!(resolved(json!(true)), Ok((Decision::Allow, None)));
+        assert_eq!(resolved(json!({"approved": false})), Ok((Decision::Deny, None)));
         for unclear in [json!(null), json!({}), json!("yes"), json!({"approved": "true"}), json!(1)]
         {
             assert!(resolved(unclear.clone()).is_err(), "{unclear}");
         }
-        assert!(resolved(json!({"approved": true, "editedArgs": {"a": 1}})).is_err());
+        let edited = json!({"a": 1}).as_object().cloned();
+        let allowed = Ok((Decision::Allow, edited));
+        assert_eq!(resolved(json!({"approved": true, "editedArgs": {"a": 1}})), allowed);
+        assert!(resolved(json!({"approved": true, "editedArgs": [1]})).is_err());
+        assert!(resolved(json!({"editedArgs": {"a": 1}})).is_err());
         let cancelled = decision(&entry(ResumeStatus::Cancelled, json!({"approved": true})));
-        assert_eq!(cancelled, Ok(Decision::Deny));
+        assert_eq!(cancelled, Ok((Decision::Deny, None)));
     }
 
     #[test]

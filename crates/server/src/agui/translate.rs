@@ -4,6 +4,9 @@
 //! reconnects sees the ids it knows. Open messages are closed before the end, and nothing follows the end.
 
 mod messages;
+mod patch;
+mod progress;
+mod reasoning;
 mod state;
 mod tools;
 
@@ -16,6 +19,7 @@ use greenroom_protocol::payload::{ArtifactCreated, Message, RunCompleted, RunFai
 use greenroom_protocol::result::kind;
 use greenroom_store::types::ResultRecord;
 use messages::Messages;
+use progress::Progress;
 use serde_json::{Map, Value, json};
 use state::ClientState;
 use tools::Calls;
@@ -32,12 +36,20 @@ pub(crate) struct Stream {
     pub(crate) catalogue: &'static str,
 }
 
+/// What a stream repeats of a run that began earlier.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Repeats {
+    All,
+    Rest,
+}
+
 #[derive(Debug)]
 pub(crate) struct Translator {
     stream: Stream,
     messages: Messages,
     calls: Calls,
     state: ClientState,
+    progress: Progress,
     /// An action was requested, which may wait for approval after the run has ended.
     pub(crate) action_requested: bool,
     ended: bool,
@@ -48,13 +60,23 @@ impl Translator {
     pub(crate) fn new(stream: Stream, messages: Vec<Value>, state: Value) -> Self {
         let calls = Calls::new(&messages, &stream);
         let messages = Messages::new(messages, &stream.run_id);
+        let progress = Progress::new(&stream.run_id);
         Self {
             messages,
             calls,
             state: ClientState::new(state),
+            progress,
             action_requested: false,
             ended: false,
             stream,
+        }
+    }
+
+    /// The run began with this state of the client, before the state that it sends now.
+    pub(crate) fn began_with(&mut self, state: Value, repeats: Repeats) {
+        match repeats {
+            Repeats::All => self.state.repeat_from(state),
+            Repeats::Rest => self.state.continue_from(state),
         }
     }
 
@@ -117,9 +139,43 @@ impl Translator {
             }
             Payload::RunCompleted(completed) => self.completed(&completed, record, &mut out),
             Payload::RunFailed(failed) => self.failed(&failed, &mut out),
-            Payload::Unknown => out.push(custom(record)),
+            Payload::Unknown => self.shown(record, &mut out),
         }
         out
+    }
+
+    /// A result that is only shown, or of an unknown type.
+    fn shown(&mut self, record: &ResultRecord, out: &mut Vec<Event>) {
+        let data: Value = serde_json::from_str(record.data.get()).unwrap_or_default();
+        let text = |key: &str| data[key].as_str().unwrap_or_default();
+        let number = record.sequence;
+        match record.kind.as_ref() {
+            kind::REASONING_DELTA => {
+                if !text("text").is_empty() {
+                    self.messages.thought(text("text"), number, out);
+                }
+            }
+            kind::TOOL_CALL_DELTA => {
+                let piece = (text("tool_call_id"), text("tool_name"), text("args_text"));
+                if !piece.0.is_empty() && !piece.1.is_empty() {
+                    self.messages.close(out);
+                    self.calls.piece(piece, number, &mut self.messages, out);
+                }
+            }
+            kind::CLIENT_STATE_SNAPSHOT => {
+                self.state.replace(data.get("state").cloned().unwrap_or_default(), out);
+            }
+            kind::CLIENT_STATE_DELTA => {
+                self.state.patch(data["patch"].as_array().cloned().unwrap_or_default(), out);
+            }
+            other => match self.progress.take(other, &data, |id| self.calls.client_id(id)) {
+                Some(events) => {
+                    self.messages.close(out);
+                    out.extend(events);
+                }
+                None => out.push(custom(record)),
+            },
+        }
     }
 
     /// The form of a message whose text asks the same; the client answers it with `forwardedProps.interaction`.
@@ -134,11 +190,22 @@ impl Translator {
         out.push(Event::Custom { name: "interaction.requested".to_owned(), value });
     }
 
-    /// Ends the open message.
+    /// Ends everything that is open.
     pub(crate) fn close(&mut self) -> Vec<Event> {
         let mut out = Vec::new();
-        self.messages.close(&mut out);
+        self.close_into(&mut out);
         out
+    }
+
+    fn close_into(&mut self, out: &mut Vec<Event>) {
+        self.messages.close(out);
+        self.calls.close(&mut self.messages, out);
+        self.progress.close(out);
+    }
+
+    fn success(&self) -> Option<Outcome> {
+        let pending = self.calls.pending();
+        (self.stream.profile == Profile::One).then_some(Outcome::Success { pending })
     }
 
     /// Ends the stream because an approval is needed first. The host's run continues.
@@ -161,7 +228,7 @@ impl Translator {
     /// Ends the stream of a completed run whose results were removed.
     pub(crate) fn finish(&mut self) -> Vec<Event> {
         let mut out = self.close();
-        let outcome = (self.stream.profile == Profile::One).then_some(Outcome::Success);
+        let outcome = self.success();
         let result = json!({"run_id": self.stream.run_id});
         out.push(self.finished(Some(result), outcome, Vec::new()));
         out
@@ -176,19 +243,19 @@ impl Translator {
         if let Some(message) = done.message.as_ref().filter(|_| !self.messages.saw_complete) {
             self.messages.completed(message, record.sequence, out);
         }
-        self.messages.close(out);
+        self.close_into(out);
         let mut result = json!({"run_id": self.stream.run_id});
         if let Some(reason) = &done.finish_reason {
             result["finish_reason"] = reason.as_str().into();
         }
         let usage = record.usage.as_ref().and_then(|usage| serde_json::from_str(usage.get()).ok());
         let usage = usage.as_ref().and_then(TokenUsage::read);
-        let outcome = (self.stream.profile == Profile::One).then_some(Outcome::Success);
+        let outcome = self.success();
         out.push(self.finished(Some(result), outcome, usage.into_iter().collect()));
     }
 
     fn failed(&mut self, failed: &RunFailed, out: &mut Vec<Event>) {
-        self.messages.close(out);
+        self.close_into(out);
         if failed.code == run_code::CANCELLED && self.stream.profile == Profile::One {
             let result = json!({"run_id": self.stream.run_id});
             out.push(self.finished(Some(result), Some(Outcome::Cancelled), Vec::new()));
@@ -212,10 +279,12 @@ impl Translator {
 
     /// A new attempt starts: everything sent of the earlier one is taken back.
     fn restarted(&mut self, record: &ResultRecord, out: &mut Vec<Event>) {
-        self.messages.close(out);
+        self.close_into(out);
+        self.calls.clear();
         if self.messages.clear() {
             out.push(self.messages.snapshot());
         }
+        self.state.restart(out);
         out.push(custom(record));
     }
 }

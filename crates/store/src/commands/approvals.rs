@@ -214,6 +214,8 @@ pub struct AnswerApproval {
     pub approval_id: String,
     pub nonce: String,
     pub decision: Decision,
+    /// With other arguments for the call than it asked for, as JSON; only if it is allowed.
+    pub edited: Option<String>,
     /// Who answers.
     pub by: String,
     /// What was entered, as JSON text: kept as `answer` in the payload.
@@ -262,14 +264,20 @@ impl Command for AnswerApproval {
             insert_delivery(tx, run, delivery, self.now_ms)?;
         }
         self.keep_values(tx, &row)?;
+        if let Some(edited) = &self.edited {
+            edit(tx, &row, edited)?;
+        }
         let row = settle(tx, row, self.decision.status(), Some(&self.by), self.now_ms)?;
         Ok(Answered::New(Box::new(row)))
     }
 }
 
 impl AnswerApproval {
-    /// Whether the same values were entered before.
+    /// Whether the same values and arguments were given before.
     fn is_same(&self, row: &ApprovalRow) -> bool {
+        if self.edited.as_ref().is_some_and(|edited| *edited != row.request.payload) {
+            return false;
+        }
         let Some(values) = self.given() else { return true };
         let payload: Value = serde_json::from_str(&row.request.payload).unwrap_or_default();
         payload.get(ANSWER) == Some(&values)
@@ -291,6 +299,22 @@ impl AnswerApproval {
         )?;
         Ok(())
     }
+}
+
+/// The key in the target of an approval with the arguments that the call asked for, if they were edited.
+pub const ASKED_PAYLOAD: &str = "asked_payload";
+
+/// Replaces the arguments of a call; the target keeps those that it asked for.
+fn edit(tx: &mut dyn Tx, row: &ApprovalRow, edited: &str) -> Result<(), StoreError> {
+    let mut target: serde_json::Value =
+        serde_json::from_str(&row.request.target).unwrap_or_default();
+    target[ASKED_PAYLOAD] = serde_json::from_str(&row.request.payload).unwrap_or_default();
+    tx.execute(
+        "UPDATE approvals SET payload = ?3, target = ?4
+         WHERE workspace_id = ?1 AND approval_id = ?2",
+        params![&row.workspace_id, &row.request.approval_id, edited, &target.to_string()],
+    )?;
+    Ok(())
 }
 
 /// Whether the run still waits for the answer.
@@ -383,9 +407,13 @@ fn settle(
 fn record(tx: &mut dyn Tx, row: &ApprovalRow, word: &str, now_ms: i64) -> Result<(), StoreError> {
     let request = &row.request;
     let target: serde_json::Value = serde_json::from_str(&request.target).unwrap_or_default();
-    let body = json!({"approval_id": request.approval_id, "run_id": row.run_id, "agent": request.agent,
+    let mut body = json!({"approval_id": request.approval_id, "run_id": row.run_id, "agent": request.agent,
         "action": request.action, "target": target, "asked_by": request.kind.as_str(),
         "answered_by": row.answered_by});
+    if target.get(ASKED_PAYLOAD).is_some() {
+        body["edited"] = true.into();
+        body["payload"] = serde_json::from_str(&request.payload).unwrap_or_default();
+    }
     let event = HostEvent {
         event_id: format!("{}.{word}", request.approval_id),
         event_type: format!("approval.{word}"),

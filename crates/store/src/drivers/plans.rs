@@ -181,6 +181,7 @@ fn what_is_asked_about_and_what_steers_is_found_by_an_index() {
         approval_id: "a".to_owned(),
         nonce: "n".to_owned(),
         decision: Decision::Allow,
+        edited: Some("{}".to_owned()),
         by: "admin".to_owned(),
         values: None,
         now_ms,

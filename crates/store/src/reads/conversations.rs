@@ -249,14 +249,39 @@ pub struct Span {
     pub event_seq_before: Option<i64>,
     /// Items of these roles only; empty: of all. For `history_within`.
     pub roles: &'static [&'static str],
+    /// Without items of these events, as first and last number. For `history_within`.
+    pub hidden: Vec<[i64; 2]>,
 }
 
 impl Span {
     /// A page of the whole conversation.
     pub fn whole(direction: Direction, limit: i64) -> Span {
         let (after, before) = (Position::START, Position::END);
-        Span { after, before, direction, limit, session: None, event_seq_before: None, roles: &[] }
+        Span {
+            after,
+            before,
+            direction,
+            limit,
+            session: None,
+            event_seq_before: None,
+            roles: &[],
+            hidden: Vec::new(),
+        }
     }
+
+    fn wants_all(&self) -> bool {
+        self.roles.is_empty() && self.hidden.is_empty()
+    }
+
+    fn wants(&self, row: &ItemRow) -> bool {
+        (self.roles.is_empty() || self.roles.contains(&row.role.as_str()))
+            && !is_hidden(&self.hidden, row.event_seq)
+    }
+}
+
+/// Whether an event is in one of the ranges.
+pub fn is_hidden(ranges: &[[i64; 2]], event_seq: i64) -> bool {
+    ranges.iter().any(|[first, last]| (*first..=*last).contains(&event_seq))
 }
 
 /// A page of transcript items in the given direction.
@@ -310,11 +335,11 @@ pub fn history_within(
     loop {
         let left = i64::try_from(wanted + 1 - rows.len()).unwrap_or(1);
         // Of some roles only, no one knows how many must be read for one.
-        span.limit = if span.roles.is_empty() { window.min(left) } else { window };
+        span.limit = if span.wants_all() { window.min(left) } else { window };
         let read = history(tx, workspace, conversation, &span)?;
         let is_last = i64::try_from(read.len()).unwrap_or(0) < span.limit;
         for row in read {
-            let is_wanted = span.roles.is_empty() || span.roles.contains(&row.role.as_str());
+            let is_wanted = span.wants(&row);
             bytes += row.body.len() + row.text.as_ref().map_or(0, String::len);
             if is_wanted && (rows.len() == wanted || (bytes > bytes_max && !rows.is_empty())) {
                 return Ok((rows, true));

@@ -3,7 +3,7 @@
 //! Invariant: an item that was committed before the search began is found, indexed or not; an item of
 //! another workspace, or one that a filter leaves out, never is.
 
-use super::conversations::{Reach, by_ids, get as conversation, within};
+use super::conversations::{Reach, by_ids, get as conversation, is_hidden, within};
 use crate::StoreError;
 use crate::params;
 use crate::search::fold::fold;
@@ -55,6 +55,8 @@ pub struct SearchQuery {
     pub before_ms: Option<i64>,
     /// In this conversation, items of events before this one only.
     pub event_seq_before: Option<(String, i64)>,
+    /// In that conversation, no items of these events, as first and last number.
+    pub hidden: Vec<[i64; 2]>,
     pub top_k: usize,
 }
 
@@ -343,7 +345,8 @@ impl Search<'_> {
             && query.after_ms.is_none_or(|after| entry.created_at >= after)
             && query.before_ms.is_none_or(|before| entry.created_at < before)
             && query.event_seq_before.as_ref().is_none_or(|(conversation, event_seq)| {
-                entry.conversation_id != *conversation || entry.event_seq < *event_seq
+                entry.conversation_id != *conversation
+                    || (entry.event_seq < *event_seq && !is_hidden(&query.hidden, entry.event_seq))
             })
     }
 }

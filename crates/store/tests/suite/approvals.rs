@@ -58,6 +58,7 @@ fn answers(name: &str, decision: Decision) -> AnswerApproval {
         approval_id: name.to_owned(),
         nonce: format!("nonce-{name}"),
         decision,
+        edited: None,
         by: "admin".to_owned(),
         values: None,
         now_ms: 1_600,

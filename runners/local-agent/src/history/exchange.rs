@@ -4,6 +4,7 @@
 //! result, and nothing is in between. Items without their event are omitted. A run that recorded its rounds is restored
 //! exactly as its model saw it. A run without an answer is closed with a note, so that no later answer refers to it.
 
+use crate::client::{self, PendingCall};
 use crate::results::Cut;
 use crate::{commands, tools};
 use greenroom_sdk::protocol::MessageContent;
@@ -15,13 +16,50 @@ use std::collections::{HashMap, HashSet};
 /// The note for a run that ended without an answer.
 const UNANSWERED: &str = "(This was not answered.)";
 
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct Exchange {
     /// The sequence number of its event.
     pub(crate) first_seq: i64,
     pub(crate) messages: Vec<ModelMessage>,
     /// The tools that its run offered, if they were a choice.
     pub(crate) tools: Vec<String>,
+    /// Calls of the client's tools that its last message waits for.
+    pending: Vec<PendingCall>,
+    /// The results that its event brought.
+    results: Vec<Value>,
+}
+
+impl Exchange {
+    /// Whether these are results of its pending calls.
+    pub(super) fn is_answered_by(&self, results: &[Value]) -> bool {
+        self.pending.iter().any(|call| client::result_of(call, results).is_some())
+    }
+
+    /// Adds the results of the pending calls.
+    pub(super) fn answer(&mut self, results: &[Value]) {
+        for call in std::mem::take(&mut self.pending) {
+            let content = client::result_of(&call, results).unwrap_or_else(client::no_result);
+            self.messages.push(tools::result(&call.id, &call.name, content));
+        }
+    }
+
+    /// The client went on without the results.
+    pub(super) fn give_up(&mut self) {
+        if !self.pending.is_empty() {
+            self.answer(&[]);
+            self.messages.push(ModelMessage::text(Role::Assistant, UNANSWERED));
+        }
+    }
+
+    /// Adds the exchange that brought the results of its pending calls.
+    fn join(&mut self, mut next: Exchange) {
+        self.answer(&next.results);
+        self.messages.extend(next.messages.drain(1..));
+        self.pending = next.pending;
+        if !next.tools.is_empty() {
+            self.tools = next.tools;
+        }
+    }
 }
 
 /// An item addressed to the agent.
@@ -33,6 +71,7 @@ pub(super) fn is_input(item: &TranscriptItem) -> bool {
 pub(super) fn exchanges(
     items: Vec<TranscriptItem>,
     event: &dyn Fn(&TranscriptItem) -> ModelMessage,
+    results: &dyn Fn(&TranscriptItem) -> Vec<Value>,
 ) -> Vec<Exchange> {
     let mut drafts: Vec<(i64, Vec<TranscriptItem>)> = Vec::new();
     let mut by_run: HashMap<String, usize> = HashMap::new();
@@ -57,16 +96,29 @@ pub(super) fn exchanges(
     let mut used = HashSet::new();
     let exchange = |(first_seq, items): (i64, Vec<TranscriptItem>)| {
         let rebuilt = Rebuilt::new(&items);
-        let mut messages = rebuilt.messages(event, &mut used);
+        let mut pending = Vec::new();
+        let mut messages = rebuilt.messages(event, &mut used, &mut pending);
         // Messages without a run were for others.
         let had_run = items.first().is_some_and(|item| item.run_id.is_some());
-        if had_run && messages.last().is_some_and(|last| last.role != Role::Assistant) {
+        let is_open = had_run && pending.is_empty();
+        if is_open && messages.last().is_some_and(|last| last.role != Role::Assistant) {
             messages.push(ModelMessage::text(Role::Assistant, UNANSWERED));
         }
         let tools = rebuilt.recorded("tools").and_then(|tools| serde_json::from_value(tools).ok());
-        Exchange { first_seq, messages, tools: tools.unwrap_or_default() }
+        let results = items.first().map(results).unwrap_or_default();
+        Exchange { first_seq, messages, tools: tools.unwrap_or_default(), pending, results }
     };
-    drafts.into_iter().map(exchange).collect()
+    let mut exchanges: Vec<Exchange> = Vec::new();
+    for next in drafts.into_iter().map(exchange) {
+        match exchanges.last_mut() {
+            Some(last) if last.is_answered_by(&next.results) => last.join(next),
+            last => {
+                last.into_iter().for_each(Exchange::give_up);
+                exchanges.push(next);
+            }
+        }
+    }
+    exchanges
 }
 
 /// Rebuilds the messages of one run.
@@ -126,6 +178,7 @@ impl<'i> Rebuilt<'i> {
         &self,
         event: &dyn Fn(&TranscriptItem) -> ModelMessage,
         used: &mut HashSet<String>,
+        pending: &mut Vec<PendingCall>,
     ) -> Vec<ModelMessage> {
         let mut messages = Vec::new();
         let mut done: HashSet<&str> = HashSet::new();
@@ -163,7 +216,8 @@ impl<'i> Rebuilt<'i> {
                     let fresh = round.into_iter().filter(|item| done.insert(call_id(item)));
                     let fresh: Vec<&TranscriptItem> = fresh.collect();
                     if !fresh.is_empty() {
-                        messages.extend(self.call_messages(&fresh, text_before.take(), used));
+                        let said = text_before.take();
+                        messages.extend(self.call_messages(&fresh, said, (used, pending)));
                         turns_done += 1;
                         messages.extend(due(&mut waiting, turns_done));
                     }
@@ -192,12 +246,18 @@ impl<'i> Rebuilt<'i> {
         &self,
         items: &[&TranscriptItem],
         text_before: Option<ModelMessage>,
-        used: &mut HashSet<String>,
+        (used, pending): (&mut HashSet<String>, &mut Vec<PendingCall>),
     ) -> Vec<ModelMessage> {
         let (mut calls, mut results) = (Vec::new(), Vec::new());
         for item in items {
             let id = distinct(call_id(item), used);
             let name = tool_name(item);
+            calls.push(self.call(item, id.clone()));
+            if is_pending(item) {
+                let call_id = call_id(item).to_owned();
+                pending.push(PendingCall { call_id, id, name: name.to_owned() });
+                continue;
+            }
             let text = item.content.as_ref().or(item.text.as_ref()).cloned().unwrap_or_default();
             let text = match self.warnings.get(call_id(item)).and_then(Value::as_str) {
                 Some(warning) => tools::with_warning(&text, warning),
@@ -209,7 +269,6 @@ impl<'i> Rebuilt<'i> {
                 result.content = Some(MessageContent::Text(cut.apply(&whole)));
             }
             results.push(result);
-            calls.push(self.call(item, id));
         }
         let text_before = text_before.unwrap_or_else(|| ModelMessage {
             content: None,
@@ -285,6 +344,12 @@ fn answer(item: &TranscriptItem) -> Option<ModelMessage> {
         segments: is_whole.then_some(segments),
         ..ModelMessage::text(Role::Assistant, "")
     })
+}
+
+/// Whether it is a call of a tool of the client, without its result.
+fn is_pending(item: &TranscriptItem) -> bool {
+    let output = item.metadata.get("tool_agent_output");
+    output.is_some_and(|output| output["status"] == "pending")
 }
 
 fn call_id(item: &TranscriptItem) -> &str {

@@ -85,6 +85,11 @@ impl Work {
         }
     }
 
+    /// The call with other arguments.
+    pub(super) fn edited(self, args: Object, Admitted { risk, timeout }: Admitted) -> Self {
+        Self { args, risk, timeout, ..self }
+    }
+
     /// The open call for the audit.
     pub(super) fn call_id(&self) -> String {
         format!("{}.{}", self.identity.run_id, self.tool_call_id)

@@ -11,7 +11,6 @@ use crate::live::LiveRun;
 use crate::proxy::asking::{self, Withdrawn};
 use greenroom_protocol::api::platform::{ApprovalStatus, TOOL_INPUT};
 use greenroom_store::commands::{RequestAction, Requested, RunFence, Wanted};
-use greenroom_store::reads;
 use greenroom_store::types::{ApprovalKind, NewApproval};
 use greenroom_tools::schema::Schema;
 use greenroom_tools::{Answer, Asks, OnQuestion, Question};
@@ -77,17 +76,14 @@ impl Asker {
     }
 
     async fn answer(&self, answered: &Waiter<'_>, workspace: &str, approval_id: &str) -> Answer {
-        match asking::decision(&self.shared, answered, (workspace, approval_id)).await {
+        let row = asking::decision(&self.shared, answered, (workspace, approval_id)).await;
+        let Some(row) = row else { return Answer::Cancelled };
+        match row.status {
             ApprovalStatus::Allowed => {}
             ApprovalStatus::Denied => return Answer::Declined,
             _ => return Answer::Cancelled,
         }
-        let (workspace, id) = (workspace.to_owned(), approval_id.to_owned());
-        let read = self.shared.store.read(move |tx| reads::approvals::get(tx, &workspace, &id));
-        let payload = match read.await {
-            Ok(Some(row)) => serde_json::from_str(&row.request.payload).unwrap_or(Value::Null),
-            _ => Value::Null,
-        };
+        let payload: Value = serde_json::from_str(&row.request.payload).unwrap_or_default();
         match &payload["answer"] {
             Value::Object(values) => Answer::Accepted(values.clone()),
             _ => Answer::Cancelled,

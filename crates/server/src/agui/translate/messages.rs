@@ -3,6 +3,7 @@
 //! Invariant: at most one text message is open. The client ends up with the text of `message.completed`: a missing
 //! rest is sent as a delta, and text that differs is replaced by a snapshot.
 
+use super::reasoning::Reasoning;
 use crate::agui::event::Event;
 use greenroom_protocol::payload::{Message, MessageChunk};
 use greenroom_protocol::{ContentElement, Role};
@@ -17,8 +18,7 @@ pub(super) struct Messages {
     before: Vec<Value>,
     /// Messages of this run that were sent.
     sent: Vec<Value>,
-    /// Ids of this run's reasoning that the client has from an earlier stream.
-    known_reasoning: Vec<String>,
+    reasoning: Reasoning,
     open: Option<Open>,
     /// Indexes in `sent` of texts that no `message.completed` covers yet.
     parts: Vec<usize>,
@@ -39,14 +39,12 @@ impl Messages {
         let is_own =
             |message: &Value| message["id"].as_str().is_some_and(|id| id.starts_with(&prefix));
         let (own, before): (Vec<Value>, Vec<Value>) = messages.into_iter().partition(is_own);
-        let reasoning = own.iter().filter(|message| message["role"] == "reasoning");
-        let known_reasoning =
-            reasoning.filter_map(|message| message["id"].as_str().map(str::to_owned)).collect();
+        let reasoning = Reasoning::new(&own);
         Self {
             prefix,
             before,
             sent: Vec::new(),
-            known_reasoning,
+            reasoning,
             open: None,
             parts: Vec::new(),
             client_has_own: !own.is_empty(),
@@ -71,6 +69,7 @@ impl Messages {
     pub(super) fn clear(&mut self) -> bool {
         self.parts.clear();
         self.saw_complete = false;
+        self.reasoning.forget();
         !std::mem::take(&mut self.sent).is_empty()
     }
 
@@ -81,6 +80,7 @@ impl Messages {
         if chunk.content.is_empty() {
             return;
         }
+        self.reasoning.close(out);
         if self.open.as_ref().is_some_and(|open| open.message_id != chunk.message_id) {
             self.close(out);
         }
@@ -92,27 +92,29 @@ impl Messages {
     }
 
     pub(super) fn completed(&mut self, message: &Message, number: i64, out: &mut Vec<Event>) {
+        self.reasoning.close(out);
         let text = message.content.text();
         let texts: Vec<&str> = self.parts.iter().map(|index| self.text_of(*index)).collect();
         let (all, last) = (texts.concat(), texts.last().copied().unwrap_or_default().to_owned());
         self.saw_complete = true;
         if self.parts.is_empty() {
-            self.reasoning(message, number, out);
+            self.thoughts(message, number, out);
             if !text.is_empty() {
                 self.send(number, message.role, &text, out);
             }
         } else if let Some(rest) = text.strip_prefix(&all) {
             self.add(number, message.role, rest, out);
-            self.reasoning(message, number, out);
+            self.thoughts(message, number, out);
         } else {
             self.close(out);
             if last != text {
                 self.replace(&text);
                 out.push(self.snapshot());
             }
-            self.reasoning(message, number, out);
+            self.thoughts(message, number, out);
         }
         self.parts.clear();
+        self.reasoning.forget();
         self.media(message, number, out);
     }
 
@@ -129,7 +131,35 @@ impl Messages {
         out.push(self.snapshot());
     }
 
+    /// A piece of reasoning: before the text that it leads to.
+    pub(super) fn thought(&mut self, text: &str, number: i64, out: &mut Vec<Event>) {
+        if let Some(open) = self.open.take() {
+            out.push(Event::TextMessageEnd { message_id: open.id });
+        }
+        let id = self.id(number);
+        self.reasoning.piece(&id, text, out);
+    }
+
+    /// Replaces the arguments of a call that were sent.
+    pub(super) fn set_arguments(&mut self, call_id: &str, arguments: &str) {
+        let mut newest_first = self.sent.iter_mut().rev();
+        let call = newest_first.find_map(|message| {
+            message["toolCalls"].get_mut(0).filter(|call| call["id"] == call_id)
+        });
+        if let Some(call) = call {
+            call["function"]["arguments"] = arguments.into();
+        }
+    }
+
+    pub(super) fn remove_call(&mut self, call_id: &str) {
+        let is_its = |message: &Value| message["toolCalls"][0]["id"] == call_id;
+        let Some(index) = self.sent.iter().position(is_its) else { return };
+        self.sent.remove(index);
+        self.parts.iter_mut().filter(|part| **part > index).for_each(|part| *part -= 1);
+    }
+
     pub(super) fn close(&mut self, out: &mut Vec<Event>) {
+        self.reasoning.close(out);
         if let Some(open) = self.open.take() {
             out.push(Event::TextMessageEnd { message_id: open.id });
         }
@@ -198,25 +228,15 @@ impl Messages {
         }
     }
 
-    /// Reasoning is sent whole: runs have no deltas of it.
-    fn reasoning(&mut self, message: &Message, number: i64, out: &mut Vec<Event>) {
+    /// Reasoning of a complete message, as far as it was not sent in pieces.
+    fn thoughts(&mut self, message: &Message, number: i64, out: &mut Vec<Event>) {
         let segments = message.segments.as_deref().unwrap_or_default().iter().enumerate();
         for (index, segment) in segments.filter(|(_, segment)| segment["type"] == "reasoning") {
             let Some(text) = segment["text"].as_str().filter(|text| !text.is_empty()) else {
                 continue;
             };
             let id = format!("{}.{index}", self.id(number));
-            if self.known_reasoning.contains(&id) {
-                continue;
-            }
-            let message_id = || id.clone();
-            out.push(Event::ReasoningStart { message_id: message_id() });
-            let role = "reasoning";
-            out.push(Event::ReasoningMessageStart { message_id: message_id(), role });
-            let delta = text.to_owned();
-            out.push(Event::ReasoningMessageContent { message_id: message_id(), delta });
-            out.push(Event::ReasoningMessageEnd { message_id: message_id() });
-            out.push(Event::ReasoningEnd { message_id: id });
+            self.reasoning.whole(&id, text, out);
         }
     }
 

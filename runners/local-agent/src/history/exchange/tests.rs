@@ -46,7 +46,7 @@ fn read(items: Vec<TranscriptItem>) -> Vec<Vec<String>> {
             _ => format!("a:{text}[{}]", calls.join(" ")),
         }
     };
-    let exchanges = exchanges(items, &event);
+    let exchanges = exchanges(items, &event, &|_| Vec::new());
     exchanges.iter().map(|one| one.messages.iter().map(word).collect()).collect()
 }
 
@@ -202,7 +202,7 @@ fn reasoning_is_restored_and_calls_without_a_result_are_not() {
         json!({"type": "tool_call", "tool_call": {"id": "dangling", "name": "look", "args": {}}}),
     ];
     let event = |_: &TranscriptItem| ModelMessage::text(Role::User, "hi");
-    let exchanges = exchanges(vec![user(1, "r1", "hi"), said], &event);
+    let exchanges = exchanges(vec![user(1, "r1", "hi"), said], &event, &|_| Vec::new());
     let segments = exchanges[0].messages[1].segments.as_ref().unwrap();
     let kinds: Vec<&Value> = segments.iter().map(|one| &one["type"]).collect();
     assert_eq!(kinds, ["reasoning", "text"]);

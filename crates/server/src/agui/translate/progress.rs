@@ -1,0 +1,130 @@
+//! What a runner shows of its work: steps, activities, sub-agents.
+//!
+//! Invariant: what is finished was started, what is started is finished before the end of the stream, and the id of a
+//! sub-agent is used once. A result that does not fit is dropped.
+
+use crate::agui::event::Event;
+use greenroom_protocol::result::kind;
+use serde_json::Value;
+use std::collections::HashSet;
+
+/// Steps, and sub-agents, that are open at the same time.
+const OPEN_MAX: usize = 256;
+
+#[derive(Debug, Default)]
+pub(super) struct Progress {
+    prefix: String,
+    steps: Vec<String>,
+    subagents: Vec<String>,
+    subagents_seen: HashSet<String>,
+    activities: HashSet<String>,
+}
+
+impl Progress {
+    pub(super) fn new(run_id: &str) -> Self {
+        Self { prefix: format!("{run_id}.activity."), ..Self::default() }
+    }
+
+    /// The events of a result; `None` if it is of another type.
+    pub(super) fn take(
+        &mut self,
+        result_kind: &str,
+        data: &Value,
+        calls: impl Fn(&str) -> Option<String>,
+    ) -> Option<Vec<Event>> {
+        let event = match result_kind {
+            kind::STEP_STARTED => self.step_started(data),
+            kind::STEP_FINISHED => self.step_finished(data),
+            kind::ACTIVITY_SNAPSHOT => self.activity(data),
+            kind::ACTIVITY_DELTA => self.activity_changed(data),
+            kind::SUBAGENT_STARTED => self.subagent_started(data, calls),
+            kind::SUBAGENT_FINISHED => self.subagent_ended(data).map(|subagent_run_id| {
+                let result = data.get("result").filter(|result| !result.is_null()).cloned();
+                Event::SubagentFinished { subagent_run_id, result }
+            }),
+            kind::SUBAGENT_FAILED => self.subagent_ended(data).map(|subagent_run_id| {
+                let message = text(data, "message").unwrap_or("the sub-agent failed").to_owned();
+                let code = text(data, "code").map(str::to_owned);
+                Event::SubagentError { subagent_run_id, message, code }
+            }),
+            _ => return None,
+        };
+        Some(event.into_iter().collect())
+    }
+
+    /// Ends what is open, before the end of the stream.
+    pub(super) fn close(&mut self, out: &mut Vec<Event>) {
+        let steps = std::mem::take(&mut self.steps).into_iter().rev();
+        out.extend(steps.map(|step_name| Event::StepFinished { step_name }));
+        let subagents = std::mem::take(&mut self.subagents).into_iter().rev();
+        out.extend(
+            subagents
+                .map(|subagent_run_id| Event::SubagentFinished { subagent_run_id, result: None }),
+        );
+    }
+
+    fn step_started(&mut self, data: &Value) -> Option<Event> {
+        let step_name = text(data, "step_name")?.to_owned();
+        if self.steps.contains(&step_name) || self.steps.len() >= OPEN_MAX {
+            return None;
+        }
+        self.steps.push(step_name.clone());
+        Some(Event::StepStarted { step_name })
+    }
+
+    fn step_finished(&mut self, data: &Value) -> Option<Event> {
+        let name = text(data, "step_name")?;
+        let index = self.steps.iter().position(|open| open == name)?;
+        Some(Event::StepFinished { step_name: self.steps.remove(index) })
+    }
+
+    fn activity(&mut self, data: &Value) -> Option<Event> {
+        let (id, activity_type) = (text(data, "message_id")?, text(data, "activity_type")?);
+        let content = data.get("content").filter(|content| content.is_object())?.clone();
+        let replace = data["replace"].as_bool().unwrap_or(true);
+        self.activities.insert(id.to_owned());
+        let message_id = format!("{}{id}", self.prefix);
+        let activity_type = activity_type.to_owned();
+        Some(Event::ActivitySnapshot { message_id, activity_type, content, replace })
+    }
+
+    fn activity_changed(&mut self, data: &Value) -> Option<Event> {
+        let (id, activity_type) = (text(data, "message_id")?, text(data, "activity_type")?);
+        let patch = data["patch"].as_array()?.clone();
+        if !self.activities.contains(id) {
+            return None;
+        }
+        let message_id = format!("{}{id}", self.prefix);
+        Some(Event::ActivityDelta { message_id, activity_type: activity_type.to_owned(), patch })
+    }
+
+    fn subagent_started(
+        &mut self,
+        data: &Value,
+        calls: impl Fn(&str) -> Option<String>,
+    ) -> Option<Event> {
+        let id = text(data, "subagent_id")?.to_owned();
+        if self.subagents.len() >= OPEN_MAX || !self.subagents_seen.insert(id.clone()) {
+            return None;
+        }
+        let parent = text(data, "parent_subagent_id").map(str::to_owned);
+        self.subagents.push(id.clone());
+        Some(Event::SubagentStarted {
+            name: text(data, "name").unwrap_or(&id).to_owned(),
+            description: text(data, "description").map(str::to_owned),
+            parent_subagent_run_id: parent.filter(|id| self.subagents.contains(id)),
+            parent_tool_call_id: text(data, "tool_call_id").and_then(calls),
+            subagent_run_id: id,
+        })
+    }
+
+    fn subagent_ended(&mut self, data: &Value) -> Option<String> {
+        let id = text(data, "subagent_id")?;
+        let index = self.subagents.iter().position(|open| open == id)?;
+        Some(self.subagents.remove(index))
+    }
+}
+
+fn text<'a>(data: &'a Value, key: &str) -> Option<&'a str> {
+    data[key].as_str().filter(|text| !text.is_empty())
+}
