@@ -59,7 +59,7 @@ class Langbot:
                    "--ws-debug-port", str(self.port + 2))
         self.spawn("server", "-m", "langbot", "--standalone-runtime")
         self.token = None
-        until = time.time() + 120
+        until = time.time() + 300
         while self.token is None:
             assert time.time() < until, (self.folder / "server.log").read_text()[-4000:]
             try:
