@@ -1,13 +1,14 @@
 //! Binding: which agent an event goes to.
 //!
-//! Invariant: a pure function. An agent that the event names is chosen; else the narrowest that matches, the
-//! user's agents before built-in ones, and those for a slash command before others; two equally narrow ones are
-//! an error that names both.
+//! Invariant: a pure function. An agent that the event names is chosen, unless the message is a slash command that
+//! another agent lists; else the narrowest that matches, the user's agents before built-in ones, and those for a
+//! slash command before others; two equally narrow ones are an error that names both.
 
 mod explain;
 
 pub use explain::{Candidate, Why, explain};
 
+use crate::replay::REPLAY_OF;
 use crate::settings::{Agent, Scope};
 use greenroom_protocol::NewEvent;
 use serde::{Deserialize, Serialize};
@@ -73,16 +74,44 @@ const BESIDE_MAX: usize = 20;
 
 /// Finds the agent for an event of a workspace.
 pub fn resolve<'a>(agents: &'a [Agent], event: &NewEvent, workspace: &str) -> Match<'a> {
-    if let Some(name) = &event.agent {
-        let named = agents.iter().find(|agent| agent.name == *name);
-        return named.map_or(Match::Unknown, |agent| {
-            // An agent without `events` is chosen by name only.
-            let unlisted = !agent.events.is_empty() && !takes_type(agent, &event.event_type);
-            Match::One(agent, Bound { unlisted, ..Bound::by(Reason::Named) })
-        });
+    let Some(name) = &event.agent else {
+        return narrowest(matching(agents, event, workspace), event);
+    };
+    let Some(named) = agents.iter().find(|agent| agent.name == *name) else {
+        return Match::Unknown;
+    };
+    let mut commands = matching(agents, event, workspace);
+    commands.retain(|agent| takes_from(agent, named, event));
+    match narrowest(commands, event) {
+        Match::None => by_name(named, event),
+        Match::One(agent, _) => {
+            let beside = vec![named.name.clone()];
+            Match::One(agent, Bound { beside, ..Bound::by(Reason::SlashCommand) })
+        }
+        other => other,
     }
+}
+
+/// The agent that an event names.
+pub(crate) fn by_name<'a>(named: &'a Agent, event: &NewEvent) -> Match<'a> {
+    // An agent without `events` is chosen by name only.
+    let unlisted = !named.events.is_empty() && !takes_type(named, &event.event_type);
+    Match::One(named, Bound { unlisted, ..Bound::by(Reason::Named) })
+}
+
+/// Whether an agent takes a slash command from the agent that the message names. `*` takes none: other agents have
+/// commands of their own, and agents for commands keep what names them. A replay goes where it is sent.
+fn takes_from(agent: &Agent, named: &Agent, event: &NewEvent) -> bool {
+    let lists = |command: &str| agent.commands.iter().any(|own| own == command);
+    let is_named =
+        event.event_type.starts_with("message.") && !event.metadata.contains_key(REPLAY_OF);
+    is_named && named.commands.is_empty() && slash_command(event).is_some_and(lists)
+}
+
+/// The agents whose configuration matches an event that names none.
+fn matching<'a>(agents: &'a [Agent], event: &NewEvent, workspace: &str) -> Vec<&'a Agent> {
     let mut json = None;
-    let mut matching: Vec<&Agent> = agents
+    agents
         .iter()
         .filter(|agent| takes_type(agent, &event.event_type))
         .filter(|agent| takes_command(agent, event))
@@ -94,7 +123,10 @@ pub fn resolve<'a>(agents: &'a [Agent], event: &NewEvent, workspace: &str) -> Ma
                 passes(agent, json)
             }
         })
-        .collect();
+        .collect()
+}
+
+fn narrowest<'a>(mut matching: Vec<&'a Agent>, event: &NewEvent) -> Match<'a> {
     matching.sort_by_key(|agent| Reverse(narrowness(agent, &event.event_type)));
     match matching.as_slice() {
         [] => Match::None,
@@ -195,10 +227,15 @@ fn takes_type(agent: &Agent, event_type: &str) -> bool {
 
 /// Whether the message has one of the agent's commands, if it has any.
 fn takes_command(agent: &Agent, event: &NewEvent) -> bool {
-    let text = event.input.text.as_deref().unwrap_or_default().trim_start();
-    let command = text.strip_prefix('/').and_then(|text| text.split_whitespace().next());
+    let command = slash_command(event);
     let is_command = |own: &String| command.is_some_and(|command| own == "*" || own == command);
     agent.commands.is_empty() || agent.commands.iter().any(is_command)
+}
+
+/// The name of the command in a message that begins with a slash.
+fn slash_command(event: &NewEvent) -> Option<&str> {
+    let text = event.input.text.as_deref().unwrap_or_default().trim_start();
+    text.strip_prefix('/').and_then(|text| text.split_whitespace().next())
 }
 
 fn in_scope(scope: &Scope, event: &NewEvent, workspace: &str) -> bool {

@@ -253,6 +253,10 @@ impl Connection {
         self.connection_state.subscribe()
     }
 
+    pub(crate) fn is_serving(&self) -> bool {
+        *self.connection_state.borrow() == ConnectionState::Serving
+    }
+
     /// Returns once the connection gets no new runs.
     pub(crate) async fn not_serving(&self) {
         let is_over = |state: &ConnectionState| *state != ConnectionState::Serving;

@@ -80,7 +80,7 @@ impl Registry {
         connection: &Arc<Connection>,
         offer: Offer,
     ) -> Result<(), String> {
-        self.change(|entries| {
+        let listeners = self.change(|entries| {
             let plugin = offer.plugin.path();
             let name = &*connection.runner;
             entries.check_identity(name, &plugin)?;
@@ -102,9 +102,12 @@ impl Registry {
             }
             entry.last_error = None;
             entry.last_words = None;
+            let listeners = Arc::clone(&entry.listeners);
             entries.index();
-            Ok(())
-        })
+            Ok::<_, String>(listeners)
+        })?;
+        listeners.start(connection);
+        Ok(())
     }
 
     pub(crate) fn states(&self) -> Vec<RunnerState> {

@@ -17,7 +17,9 @@ import sys
 import tempfile
 
 from fakes.mcp import Mcp
+from fakes.tls import CERTIFICATE, Behind
 import guards
+import parts
 from hosts.greenroom import Greenroom
 from hosts.langbot import OWN_ERROR, Langbot
 from newer import renamed
@@ -80,7 +82,9 @@ class Stage:
                 fake.gateway, url = port, fake.url
             self.fakes[row.name] = fake
             config = row.config(url, folder, port, python)
-            host.add(row.name, source, row.plugin, python, config, GRANT, env=row.env(url))
+            host.add(row.name, source, row.plugin, python, config, GRANT, env=row.env(fake, folder))
+            if isinstance(fake, Behind):
+                shutil.copy(fake.certificate, folder / CERTIFICATE)
             if isinstance(row.fake, str):
                 host.add(f"{row.name}-steered", source, row.plugin, python, config, GRANT, queue="steer")
                 shutil.copytree(HERE / "fakes", folder / "fakes", dirs_exist_ok=True)
@@ -198,9 +202,16 @@ def main():
         tools = Mcp()
         failed = []
         (folder / "ours").mkdir()
-        host = Greenroom(given.greenroom.resolve(), folder / "ours", {}, {"box": tools.url})
-        if not given.newer and not given.only:
-            guards.add(host, HERE / "plugins-older/guards", python)
+        # No plugin here calls a model; one gets its name.
+        models = {parts.MODEL: (tools.url, "m")}
+        host = Greenroom(given.greenroom.resolve(), folder / "ours", models, {"box": tools.url})
+        if not given.only:
+            own = HERE / "plugins-older"
+            if given.newer:
+                parts.add(host, renamed(own / "parts", folder / "newer/parts"), python)
+            else:
+                guards.add(host, own / "guards", python)
+                parts.add(host, own / "parts", python)
         ours = played_on(host, source_of, python, rows)
         for name, found in ours.items():
             failed += [f"{name} {cell}" for cell, (worked, _) in found.items() if worked is not True]
@@ -221,10 +232,12 @@ def played_on(host, source_of, python, rows):
     host.start()
     try:
         table = run(stage, rows)
-        if "guards" in getattr(host, "agents", {}):
-            found = {cell: (worked, None) for cell, worked in guards.cells(host)}
-            print(f"{host.name:10} guards         {', '.join(f'{cell} {worked}' for cell, (worked, _) in found.items())}")
-            table["guards"] = found
+        for name, own in (("guards", guards), ("parts", parts)):
+            if name in getattr(host, "agents", {}):
+                found = {cell: (worked, None) for cell, worked in own.cells(host)}
+                told = ", ".join(f"{cell} {worked}" for cell, (worked, _) in found.items())
+                print(f"{host.name:10} {name:14} {told}", flush=True)
+                table[name] = found
         return table
     finally:
         host.end()

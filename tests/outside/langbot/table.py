@@ -5,12 +5,14 @@ A cell that a plugin does not have is in `without`, with the reason."""
 import base64
 import dataclasses
 import json
+import random
 import re
 import socket
 import typing
 
 from fakes.base import TOKEN
-from fakes.services import CONVERSATION, Coze, Dashscope, Deerflow, Dify, Langflow, N8n, Weknora
+from fakes.services import CONVERSATION, Coze, Dashscope, Deerflow, Dify, Langflow, N8n, Tbox, Weknora
+from fakes.tls import CERTIFICATE
 from hosts.played import PNG
 
 CELLS = ["loads", "text", "streamed", "tool", "history", "state", "picture", "file", "error", "cancel"]
@@ -34,7 +36,8 @@ class Row:
     picture: typing.Callable | None = None
     file: typing.Callable | None = None
     without: dict = dataclasses.field(default_factory=dict)
-    env: typing.Callable = lambda url: {}
+    # Its environment, from the fake and the working folder.
+    env: typing.Callable = lambda fake, folder: {}
     requirements: list = dataclasses.field(default_factory=list)
     # What the host they were written for is not compared on, with the reason.
     alone: str = ""
@@ -98,7 +101,7 @@ ROWS = [
     Row("dashscope", "langbot/dashscope-agent", Dashscope,
         lambda url, folder, port, python: {"app-type": "agent", "api-key": "k", "app-id": "app", **assets(port)},
         "Hello from dashscope", lambda first, second: second[-1]["input"].get("session_id") == "ds-1",
-        env=lambda url: {"DASHSCOPE_HTTP_BASE_URL": f"{url}/api/v1"}, requirements=["dashscope"],
+        env=lambda fake, folder: {"DASHSCOPE_HTTP_BASE_URL": f"{fake.url}/api/v1"}, requirements=["dashscope"],
         without={"picture": TEXT_ONLY, "file": TEXT_ONLY},
         alone="its library takes its address from the environment, which LangBot's runtime does not pass on"),
     Row("deerflow", "langbot/deerflow-agent", Deerflow,
@@ -110,6 +113,12 @@ ROWS = [
         lambda url, folder, port, python: {"base-url": url, "api-key": "k", "app-type": "agent"},
         "Hello from weknora", lambda first, second: len(second) == 1,
         without={"tool": NO_GATEWAY, "history": NO_GATEWAY, "picture": TEXT_ONLY, "file": TEXT_ONLY}),
+    Row("tbox", "langbot/tbox-agent", Tbox, lambda url, folder, port, python: {"api-key": "k", "app-id": "app"},
+        "Hello from tbox", lambda first, second: second[-1].get("conversationId") == "tbox-1",
+        picture=lambda fake: uploaded(fake, PNG), requirements=["tboxsdk"],
+        env=lambda fake, folder: {"HTTPS_PROXY": fake.url, "SSL_CERT_FILE": str(folder / CERTIFICATE)},
+        without={"tool": NO_GATEWAY, "history": NO_GATEWAY, "file": "it passes on text and pictures only"},
+        alone="its library has a fixed address, which is replaced through the environment"),
     Row("acp", "langbot/acp-agent-runner", "acp", cli("acp"), "Hello from acp",
         lambda first, second: second[0]["method"] == "session/load" and second[0]["session"] == first[-1]["session"],
         folder="acp-agent-runner",
@@ -193,6 +202,12 @@ def comparable(value, name=""):
 
 
 def free_port():
-    with socket.socket() as one:
-        one.bind(("127.0.0.1", 0))
-        return one.getsockname()[1]
+    """Below the ports that the system gives to others on its own, which may take it before the plugin does."""
+    while True:
+        port = random.randrange(20000, 30000)
+        with socket.socket() as one:
+            try:
+                one.bind(("127.0.0.1", port))
+                return port
+            except OSError:
+                continue

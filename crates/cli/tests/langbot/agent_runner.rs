@@ -15,7 +15,11 @@ async fn stage() -> Stage {
     let config = format!(
         "[store]\nsync = \"normal\"\n[limits]\ncancel_grace_s = 1\n[runners.older]\nwire = \"langbot\"\n\
          command = [\"python3\", \"{}\"]\ndir = \"older\"\n\
-         [agents.older]\nrunner = \"plugin:greenroom-tests/older/main\"\nevents = []\n",
+         listens = [\"older\"]\n[runners.older.config]\ntone = \"short\"\n\
+         [models.main]\nprovider = \"scripted\"\n\
+         [agents.older]\nrunner = \"plugin:greenroom-tests/older/main\"\nevents = []\n\
+         grant = {{ models = [\"main\"], tools = [\"older.*\"] }}\n\
+         [agents.commands]\nrunner = \"plugin:greenroom-tests/older/commands\"\ncommands = [\"weather\"]\n",
         script.display()
     );
     let host = TestHost::prepare(PROGRAM, &config);
@@ -111,4 +115,73 @@ async fn attachments_are_artifacts_that_it_reads_in_parts() {
             "length": 3, "content_base64": "ZWxs", "has_more": true})
     );
     assert_eq!(told[3]["refused"]["code"], "not_found");
+}
+
+/// What it has of its settings and models.
+async fn shown_settings(stage: &Stage) -> Value {
+    serde_json::from_str(&stage.answer("older", "c1", "settings").await).unwrap()
+}
+
+#[tokio::test]
+async fn its_permissions_are_translated_and_an_unknown_one_is_only_a_warning() {
+    let stage = stage().await;
+    let runner = stage.api.ready_runner("older").await;
+    let warning = "`main` asks for `models: dream`, which this host does not know";
+    assert_eq!(runner["warnings"], json!([warning]));
+    let told = shown_settings(&stage).await;
+    let [model, operations] = told["models"][0].as_array().unwrap().as_slice() else { panic!() };
+    assert_eq!(model, "main");
+    let operations = operations.as_array().unwrap();
+    assert!(operations.contains(&json!("count_tokens")) && operations.contains(&json!("stream")));
+}
+
+#[tokio::test]
+async fn it_gets_its_settings_and_the_only_model_of_its_grant() {
+    let stage = stage().await;
+    let told = shown_settings(&stage).await;
+    assert_eq!(told["plugin"], json!({"region": "eu", "tone": "short"}));
+    assert_eq!(told["runner"], json!({"model": "main", "rounds": 5}));
+}
+
+#[tokio::test]
+async fn its_question_is_shown_and_the_answer_comes_back() {
+    let stage = stage().await;
+    let run = stage.play("older", "c1", "ask").await;
+    assert_eq!(outcome(&run), (RunStatus::Completed, ""), "{}", stage.host.log());
+    let answers = stage.api.answers("c1").await;
+    let forms: Value = serde_json::from_str(&answers[0]).unwrap();
+    assert_eq!(forms["action_styles"], json!(["default", "primary", "danger"]));
+    assert_eq!(answers[1], "Reply with a drink.");
+    let path = format!("/v1/runs/{}/interactions", run.run_id);
+    let given =
+        json!({"interaction_id": "order-1", "action_id": "order", "values": {"drink": "tea"}});
+    let request = Request::post(path, given.to_string());
+    let (status, answered) = stage.api.json(request).await.unwrap();
+    assert_eq!(status, 202, "{answered}");
+    stage.api.ended_run(answered["run_id"].as_str().unwrap()).await;
+    let answer = stage.api.answers("c1").await.pop().unwrap();
+    let mut back: Value = serde_json::from_str(&answer).unwrap();
+    assert!(back.as_object_mut().unwrap().remove("submitted_at").unwrap().is_i64());
+    assert_eq!(back, given);
+}
+
+#[tokio::test]
+async fn its_tools_commands_and_listeners_are_used() {
+    let stage = stage().await;
+    stage.api.ready_runner("older").await;
+    let listed = stage.api.get("/v1/tools").await;
+    let tools = listed["items"].as_array().unwrap();
+    let add = tools.iter().find(|tool| tool["tool_name"] == "older.add").unwrap();
+    assert_eq!(add["description"], "Adds two numbers.");
+    assert_eq!(stage.answer("older", "c1", "add").await, "{\"sum\": 5}");
+    // The command is taken from the agent that the message names.
+    assert_eq!(stage.answer("older", "c2", "/weather in Rome").await, "weather of in Rome");
+    let heard = stage.host.folder().join("older/heard");
+    let names =
+        ["PersonMessageReceived", "PersonNormalMessageReceived", "NormalMessageResponded", ""];
+    wait_for("what it heard", PATIENCE, async || {
+        let heard = std::fs::read_to_string(&heard).unwrap_or_default();
+        (heard == names.join("\n")).then_some(())
+    })
+    .await;
 }

@@ -74,6 +74,24 @@ async fn state_and_storage_are_kept_between_runs() {
 }
 
 #[tokio::test]
+async fn a_number_that_json_lacks_is_null_and_ends_no_process() {
+    let stage = stage().await;
+    // Python reads and writes `NaN`.
+    let long = "NaN ".repeat(5_000);
+    for text in ["NaN stays", long.as_str()] {
+        let calls = format!(
+            r#"[["state_set", {{"scope": "conversation", "key": "k",
+                "value": {{"a": NaN, "b": [-Infinity], "text": "{text}"}}}}],
+                ["state_get", {{"scope": "conversation", "key": "k"}}]]"#
+        );
+        let told: Value = serde_json::from_str(&stage.answer("calls", "c1", &calls).await).unwrap();
+        let value = json!({"a": null, "b": [null], "text": text});
+        assert_eq!(told[1]["ok"]["value"], value, "{told}");
+    }
+    assert_eq!(stage.api.ready_runner("reader").await["restarts"], 0);
+}
+
+#[tokio::test]
 async fn history_and_events_are_read_as_the_sdk_knows_them() {
     let stage = stage().await;
     served(&stage, "c1", json!([["get_langbot_version", {}]])).await;

@@ -3,6 +3,7 @@
 use crate::PROGRAM;
 use crate::stage::{PATIENCE, Stage, agent, copy, event, greenroom, outcome, plugins_folder};
 use greenroom_protocol::RunStatus;
+use greenroom_testkit::http::Request;
 use greenroom_testkit::wait::wait_for;
 use serde_json::{Value, json};
 use std::path::Path;
@@ -137,13 +138,7 @@ fn heard(folder: &Path) -> Vec<Value> {
 
 #[tokio::test]
 async fn a_listener_hears_the_events_of_its_agents_after_their_runs_and_is_never_in_their_way() {
-    let config = crate::stage::config(&["reader", "kit", "basics"], &agents());
-    let config = config.replace("dir = \"kit\"\n", "dir = \"kit\"\nlistens = [\"plain\"]\n");
-    let host = greenroom_testkit::host::TestHost::prepare(PROGRAM, &config);
-    for plugin in ["reader", "kit", "basics"] {
-        copy(&plugins_folder().join(plugin), &host.folder().join(plugin));
-    }
-    let stage = Stage::start(host).await;
+    let stage = listening().await;
     stage.api.ready_runner("kit").await;
     let folder = stage.host.folder().to_owned();
     assert_eq!(stage.answer("plain", "c1", "hello").await, "Received: hello");
@@ -169,6 +164,79 @@ async fn a_listener_hears_the_events_of_its_agents_after_their_runs_and_is_never
         assert_eq!(stage.answer("plain", "c3", text).await, format!("Received: {text}"));
     }
     assert_eq!(stage.api.ready_runner("kit").await["restarts"], 0);
+}
+
+/// A stage with `kit` listening to the agent `plain`.
+async fn listening() -> Stage {
+    let config = crate::stage::config(&["reader", "kit", "basics"], &agents());
+    let config = config.replace("dir = \"kit\"\n", "dir = \"kit\"\nlistens = [\"plain\"]\n");
+    let host = greenroom_testkit::host::TestHost::prepare(PROGRAM, &config);
+    for plugin in ["reader", "kit", "basics"] {
+        copy(&plugins_folder().join(plugin), &host.folder().join(plugin));
+    }
+    Stage::start(host).await
+}
+
+#[tokio::test]
+async fn a_listener_is_told_later_of_what_was_handled_while_its_plugin_was_down() {
+    let stage = listening().await;
+    let pid = stage.api.ready_runner("kit").await["pid"].as_i64().unwrap();
+    let folder = stage.host.folder().to_owned();
+    // Its new code does not load, so that it stays down once its process has ended.
+    let main = folder.join("kit/main.py");
+    let code = std::fs::read_to_string(&main).unwrap();
+    std::fs::write(&main, "raise RuntimeError('not now')\n").unwrap();
+    let process = rustix::process::Pid::from_raw(i32::try_from(pid).unwrap()).unwrap();
+    rustix::process::kill_process(process, rustix::process::Signal::KILL).unwrap();
+    wait_for("the plugin to be down", PATIENCE, async || {
+        (stage.api.runner("kit").await["status"] != "ready").then_some(())
+    })
+    .await;
+    for text in ["one", "two"] {
+        assert_eq!(stage.answer("plain", "c1", text).await, format!("Received: {text}"));
+    }
+    std::fs::write(&main, code).unwrap();
+    let expected = [
+        json!(["received", "u1", "one"]),
+        json!(["responded", "Received: one"]),
+        json!(["received", "u1", "two"]),
+        json!(["responded", "Received: two"]),
+    ];
+    wait_for("what it missed", PATIENCE, async || (heard(&folder).len() >= 4).then_some(())).await;
+    assert_eq!(heard(&folder), expected);
+}
+
+#[tokio::test]
+async fn a_slash_command_is_answered_where_the_message_names_another_agent() {
+    let token =
+        "[tokens.ann]\nrole = \"sender\"\nagents = [\"plain\"]\ntoken = { file = \"ann\" }\n";
+    let config = crate::stage::config(&["reader", "kit", "basics"], &(agents() + token));
+    let host = greenroom_testkit::host::TestHost::prepare(PROGRAM, &config);
+    std::fs::write(host.folder().join("ann"), "ann".repeat(12)).unwrap();
+    for plugin in ["reader", "kit", "basics"] {
+        copy(&plugins_folder().join(plugin), &host.folder().join(plugin));
+    }
+    let stage = Stage::start(host).await;
+    stage.api.ready_runner("kit").await;
+    let run = stage.play("plain", "c1", "/weather").await;
+    assert_eq!((run.agent.as_str(), outcome(&run).0), ("commands", RunStatus::Completed));
+    assert_eq!(stage.api.answers("c1").await, ["fair everywhere"]);
+    // What no agent lists is for the named agent.
+    assert_eq!(stage.answer("plain", "c1", "/help").await, "Received: /help");
+    // Who may not use the agent for commands does not reach it.
+    let request = Request::post("/v1/events", event("plain", "c2", "/weather").to_string());
+    let request = request.header("authorization", format!("Bearer {}", "ann".repeat(12)));
+    let (_, sent) = stage.api.json(request).await.unwrap();
+    let run = stage.api.ended_run(sent["run_id"].as_str().unwrap()).await;
+    assert_eq!((run.agent.as_str(), outcome(&run).0), ("plain", RunStatus::Completed));
+    // A client of AG-UI that connects to the thread of its agent gets the answer of the command.
+    let input = json!({"threadId": "c1", "runId": "r1", "state": {}, "tools": [], "context": [],
+        "messages": [], "forwardedProps": {}});
+    let request = Request::post("/v1/agui/agent/plain/connect", input.to_string());
+    let request = request.header("accept", "text/event-stream");
+    let body = stage.api.send(request).await.unwrap().body().await.unwrap();
+    let shown = String::from_utf8(body).unwrap();
+    assert!(shown.contains("fair everywhere") && shown.contains("Received: /help"), "{shown}");
 }
 
 #[test]

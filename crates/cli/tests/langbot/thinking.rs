@@ -3,6 +3,7 @@
 use crate::stage::{Stage, agent, copy, outcome, plugins_folder};
 use greenroom_protocol::{RunStatus, TranscriptRole};
 use greenroom_testkit::host::TestHost;
+use greenroom_testkit::receiver::{Reaction, Receiver};
 use serde_json::json;
 
 const SCRIPT: &str = r#"
@@ -61,6 +62,35 @@ async fn a_model_is_streamed_to_the_plugin_and_its_calls_are_carried_out_once() 
     assert_eq!(ids.len(), 2, "{ids:?}");
     assert_eq!(ids[0], ids[1]);
     assert_eq!(run.model_calls.unwrap().calls, 2);
+}
+
+#[tokio::test]
+async fn a_reasoning_level_reaches_the_provider() {
+    // The provider refuses: what it was asked is the point.
+    let provider = Receiver::reacting(|_, _| Reaction::Answer(400)).await;
+    let model = format!(
+        "[models.main]\nprovider = \"openai-compatible\"\nmodel = \"m\"\nbase_url = \"{}\"\n\
+         api_key = {{ file = \"key\" }}\nallow_private = true\nretries = 0\n",
+        provider.url()
+    );
+    let calls = agent("calls", "reader", "calls", "grant = { models = [\"main\"] }");
+    let config = crate::stage::config(&["reader"], &format!("{calls}{model}"));
+    let host = TestHost::prepare(crate::PROGRAM, &config);
+    copy(&plugins_folder().join("reader"), &host.folder().join("reader"));
+    std::fs::write(host.folder().join("key"), "a-key-for-the-provider").unwrap();
+    let stage = Stage::start(host).await;
+    let messages = json!([{"role": "user", "content": "hello"}]);
+    let asked = |level: &str| json!(["invoke_llm", {"llm_model_uuid": "main", "messages": messages, "reasoning_level": level}]);
+    let levels = ["disabled", "low", "medium", "max"];
+    let asked: Vec<_> = levels.into_iter().map(asked).collect();
+    let told = stage.told("calls", "c1", &json!(asked)).await;
+    let efforts: Vec<_> = provider
+        .received()
+        .into_iter()
+        .map(|request| request.payload["reasoning_effort"].clone())
+        .collect();
+    // The SDK asks `get_langbot_version` first, and refuses by itself where the feature is missing.
+    assert_eq!(efforts, ["none", "low", "medium", "high"], "{told}");
 }
 
 #[tokio::test]

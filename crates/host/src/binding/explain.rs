@@ -63,14 +63,19 @@ pub fn explain<'a>(agents: &'a [Agent], event: &NewEvent, workspace: &str) -> Ve
     let mut candidates: Vec<Candidate<'a>> = agents
         .iter()
         .map(|agent| {
-            let against = against(agent, event, workspace, &json);
-            let matches = against.is_empty();
+            let is_named = event.agent.as_ref() == Some(&agent.name);
             let (chosen, word) = match &resolved {
+                Match::One(one, _) if one.name == agent.name && is_named => (true, Why::Named),
                 Match::One(one, _) if one.name == agent.name => (true, Why::Ok),
                 Match::Tie(names) if names.contains(&agent.name.as_str()) => (false, Why::Tie),
                 _ => (false, Why::LessNarrow),
             };
-            let word = if chosen && event.agent.is_some() { Why::Named } else { word };
+            // A slash command may go to another agent than the named one.
+            let against = match chosen || word == Why::Tie {
+                true => Vec::new(),
+                false => against(agent, event, workspace, &json),
+            };
+            let matches = against.is_empty();
             let why = if matches { vec![word] } else { against };
             Candidate { agent, matches, chosen, why }
         })

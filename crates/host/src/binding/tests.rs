@@ -84,6 +84,69 @@ fn a_slash_command_goes_to_its_agent_and_other_messages_do_not() {
 }
 
 #[test]
+fn a_listed_slash_command_is_taken_from_the_named_agent() {
+    let message = |agent: &str, text: &str| {
+        event(
+            json!({"event_type": "message.received", "agent": agent, "conversation_id": "c1", "input": {"text": text}}),
+        )
+    };
+    let with = |name: &str, commands: &[&str]| Agent {
+        commands: commands.iter().map(|&command| command.to_owned()).collect(),
+        ..agent(name, &["message.received"])
+    };
+    let elsewhere = Scope { conversation: Some("c2".into()), ..Scope::default() };
+    let agents = [
+        agent("helper", &[]),
+        with("weather", &["weather", "w"]),
+        with("any", &["*"]),
+        Agent { scope: elsewhere, ..with("there", &["there"]) },
+        Agent { events: Vec::new(), ..with("hidden", &["hidden"]) },
+    ];
+    for (named, text, expected) in [
+        ("helper", "/weather Paris", "weather"),
+        ("helper", " /w", "weather"),
+        // `*` is every command that no other agent names, and here one is named.
+        ("helper", "/other", "helper"),
+        ("helper", "weather", "helper"),
+        ("helper", "tell me /weather", "helper"),
+        // Not in this conversation, and by name only.
+        ("helper", "/there", "helper"),
+        ("helper", "/hidden", "helper"),
+        ("any", "/weather", "any"),
+        ("weather", "/w", "weather"),
+        ("weather", "hello", "weather"),
+        ("nobody", "/weather", "unknown"),
+    ] {
+        assert_eq!(taken(&agents, &message(named, text)), expected, "{named} {text}");
+    }
+    let sent = message("helper", "/w");
+    let Match::One(_, bound) = resolve(&agents, &sent, "default") else { panic!() };
+    assert_eq!((bound.reason, bound.beside), (Reason::SlashCommand, vec!["helper".to_owned()]));
+    let why: Vec<(&str, bool, Why)> = explain(&agents, &sent, "default")
+        .into_iter()
+        .map(|mut it| (it.agent.name.as_str(), it.chosen, it.why.remove(0)))
+        .collect();
+    let not_named = |name| (name, false, Why::NotNamed);
+    assert_eq!(
+        why,
+        [
+            ("weather", true, Why::Ok),
+            ("helper", false, Why::LessNarrow),
+            not_named("any"),
+            not_named("there"),
+            not_named("hidden")
+        ]
+    );
+    // Only messages of users, and a replay goes where it is sent.
+    let mut timer = sent.clone();
+    timer.event_type = "timer.fired".to_owned();
+    assert_eq!(taken(&agents, &timer), "helper");
+    let mut replay = sent;
+    replay.metadata.insert(REPLAY_OF.to_owned(), "e1".into());
+    assert_eq!(taken(&agents, &replay), "helper");
+}
+
+#[test]
 fn the_narrowest_scope_wins() {
     let mut agents = vec![agent("any", &["*"])];
     let anywhere = Scope::default;

@@ -3,7 +3,7 @@
 //! Invariant: a sender reaches only agents of its token; a replay delivers nothing.
 
 use super::{AGUI_SOURCE, Refusal, Sender};
-use crate::binding::{Bound, Match, resolve, unlisted_warning};
+use crate::binding::{Bound, Match, by_name, resolve, unlisted_warning};
 use crate::context::Envelope;
 use crate::ids;
 use crate::replay::REPLAY_OF;
@@ -21,12 +21,20 @@ pub(super) fn bind<'a>(
     workspace: &str,
 ) -> Result<Option<(&'a Agent, Bound)>, Refusal> {
     let may_reach = |agent: &Agent| sender.may_reach(&agent.name);
-    match resolve(&settings.agents, event, workspace) {
+    // An agent that the token may not reach looks like one that does not exist.
+    if let Some(named) = event.agent.as_ref().filter(|named| !sender.may_reach(named)) {
+        return Err(Refusal::UnknownAgent(named.clone()));
+    }
+    let mut found = resolve(&settings.agents, event, workspace);
+    if matches!(&found, Match::One(agent, _) if !may_reach(agent))
+        && let Some(named) =
+            settings.agents.iter().find(|agent| event.agent.as_ref() == Some(&agent.name))
+    {
+        // A slash command does not lead to an agent that the token may not reach.
+        found = by_name(named, event);
+    }
+    match found {
         Match::One(agent, bound) if may_reach(agent) => Ok(Some((agent, bound))),
-        // An agent that the token may not reach looks like one that does not exist.
-        Match::One(agent, _) if event.agent.is_some() => {
-            Err(Refusal::UnknownAgent(agent.name.clone()))
-        }
         Match::One(agent, _) => Err(Refusal::NotAllowed(agent.name.clone())),
         Match::None => Ok(None),
         Match::Unknown => Err(Refusal::UnknownAgent(event.agent.clone().unwrap_or_default())),

@@ -1,7 +1,8 @@
 //! One configured name: its process, and what is known of it.
 
 use super::tools;
-use crate::connection::{Connection, ConnectionState};
+use crate::connection::Connection;
+use crate::listening::ListenerQueue;
 use crate::spec::RunnerSpec;
 use crate::state::{Descriptor, RunnerState, RunnerStatus};
 use greenroom_protocol::RunnerId;
@@ -35,6 +36,8 @@ pub(crate) struct Entry {
     pub(super) descriptors: Vec<Arc<Descriptor>>,
     pub(super) warnings: Vec<String>,
     pub(super) offered: tools::Offered,
+    /// Events for the listeners of the plugin.
+    pub(crate) listeners: Arc<ListenerQueue>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -83,11 +86,12 @@ impl Entry {
             descriptors: Vec::new(),
             warnings: Vec::new(),
             offered: tools::Offered::default(),
+            listeners: Arc::default(),
         }
     }
 
     /// Until its process declares itself, an entry has the plugin that the configuration names or that it had
-    /// before; a changed runner keeps its offers and its count of restarts.
+    /// before; a changed runner keeps its offers, its count of restarts and what waits for its listeners.
     pub(crate) fn expect(&mut self, remembered: Option<&str>, before: Option<&Entry>) {
         self.plugin = self.spec.plugin.clone().or_else(|| remembered.map(ToOwned::to_owned));
         if let Some(before) = before.filter(|before| before.plugin == self.plugin) {
@@ -95,6 +99,8 @@ impl Entry {
             self.offered.clone_from(&before.offered);
             self.restarts = before.restarts;
             self.last_failure.clone_from(&before.last_failure);
+            self.listeners.clone_from(&before.listeners);
+            self.listeners.keep(&self.spec.listens);
         }
     }
 
@@ -151,9 +157,7 @@ impl Entry {
 
     /// The connection that gets runs now.
     pub(crate) fn serving(&self) -> Option<&Arc<Connection>> {
-        self.connection.as_ref().filter(|connection| {
-            *connection.connection_state().borrow() == ConnectionState::Serving
-        })
+        self.connection.as_ref().filter(|connection| connection.is_serving())
     }
 
     /// Whether the plugin is, or may turn out to be, this entry's.

@@ -13,9 +13,10 @@ pub(super) mod decoder;
 pub(super) mod event_tools;
 pub(super) mod frames;
 pub(super) mod handshake;
-mod listeners;
+pub(crate) mod listeners;
 pub(crate) mod manifest;
 mod messages;
+mod numbers;
 pub(super) mod pairing;
 mod records;
 mod replies;
@@ -124,9 +125,6 @@ pub(crate) struct Session {
     listens: OnceLock<bool>,
     has_tools: OnceLock<bool>,
     tool_calls: Semaphore,
-    /// Room for events that wait for its listeners, and the turn of each.
-    listener_room: Arc<Semaphore>,
-    listener_turn: tokio::sync::Mutex<()>,
     /// Streaming calls in flight, by the id of their request.
     streams: Mutex<HashMap<String, Arc<Flow>>>,
 }
@@ -150,8 +148,6 @@ impl Session {
             listens: OnceLock::new(),
             has_tools: OnceLock::new(),
             tool_calls: Semaphore::new(TOOL_CALLS_MAX),
-            listener_room: Arc::new(Semaphore::new(listeners::WAITING_MAX)),
-            listener_turn: tokio::sync::Mutex::default(),
             streams: Mutex::default(),
         })
     }

@@ -71,7 +71,8 @@ pub(crate) async fn stop(
     if !can_read(&app, &caller, workspace, Some(&thread)).await? {
         return ok(json!({"stopped": stopped}));
     }
-    for run in runs(&app, workspace, &agent, &thread).await? {
+    let agents = agents_of(&app, &caller, &agent);
+    for run in runs(&app, workspace, &agents, &thread).await? {
         if run.status.is_open() {
             app.host.cancel(workspace, &run.run_id).await?;
             stopped += 1;
@@ -80,20 +81,26 @@ pub(crate) async fn stop(
     ok(json!({"stopped": stopped}))
 }
 
-/// Newest first.
+/// The agents whose runs are in a thread of `agent`: itself, and those that take its slash commands.
+fn agents_of(app: &App, caller: &Caller, agent: &str) -> HashSet<String> {
+    let settings = app.host.settings();
+    let commands = settings.agents.iter().filter(|agent| !agent.commands.is_empty());
+    let visible = commands.filter(|agent| caller.require_agent(&agent.name).is_ok());
+    visible.map(|agent| agent.name.clone()).chain([agent.to_owned()]).collect()
+}
+
+/// The runs of these agents in a thread, newest first.
 async fn runs(
     app: &App,
     workspace: &str,
-    agent: &str,
+    agents: &HashSet<String>,
     thread: &str,
 ) -> Result<Vec<RunView>, Problem> {
-    let filter = RunFilter {
-        conversation_id: Some(thread.to_owned()),
-        agent: Some(agent.to_owned()),
-        ..RunFilter::default()
-    };
+    let filter = RunFilter { conversation_id: Some(thread.to_owned()), ..RunFilter::default() };
     let page = app.host.runs(workspace, filter, None, RUNS_SHOWN).await?;
-    Ok(page.map(|page| page.items).unwrap_or_default())
+    let mut runs = page.map(|page| page.items).unwrap_or_default();
+    runs.retain(|run| agents.contains(&run.agent));
+    Ok(runs)
 }
 
 impl AguiRequest {
@@ -102,7 +109,8 @@ impl AguiRequest {
         if !can_read(&self.app, &self.caller, &self.workspace, Some(&self.conversation)).await? {
             return Ok(self.stored_response(Vec::new()));
         }
-        let runs = runs(&self.app, &self.workspace, &self.agent, &self.conversation).await?;
+        let agents = agents_of(&self.app, &self.caller, &self.agent);
+        let runs = runs(&self.app, &self.workspace, &agents, &self.conversation).await?;
         // The oldest running run: the others wait for it.
         let live = runs.iter().rev().find(|run| run.status == RunStatus::Running);
         let stored_runs: HashSet<&str> = runs

@@ -88,6 +88,9 @@ def _handler(fake):
             except (BrokenPipeError, ConnectionResetError):
                 self.close_connection = True
 
+        def do_CONNECT(self):
+            fake.connected(self)
+
         def whole(self, status, body):
             data = json.dumps(body).encode()
             self.send_response(status)

@@ -3,6 +3,7 @@
 import json
 
 from .base import TOKEN, Fake
+from .tls import Behind
 
 # Dify's ids are UUIDs, and its plugin insists on that.
 CONVERSATION = "0e5f1c1e-5c3f-4a39-9a33-3a4b5ce0a001"
@@ -135,3 +136,21 @@ class Weknora(Fake):
         events += [{"id": "1", "response_type": "answer", "content": letter, "done": False} for letter in letters]
         events.append({"id": "1", "response_type": "answer", "content": "", "done": True})
         handler.sse(events, "wait" in text)
+
+
+class Tbox(Behind):
+    """`/api/chat` with events, `/api/file/upload`."""
+
+    name = "api.tbox.cn"
+
+    def answer(self, handler, path, body):
+        if path.endswith("/upload"):
+            return handler.whole(200, {"errorCode": "0", "data": f"file-{len(self.bodies('/upload'))}"})
+        text = json.loads(body)["query"]
+        if "break" in text:
+            return handler.whole(500, {"errorCode": "1", "errorMsg": "no such app"})
+        # The plugin shows every eighth piece.
+        events = [{"type": "header", "lane": "default", "payload": json.dumps({"mediaType": "text"})}]
+        events += [{"type": "chunk", "lane": "default", "payload": json.dumps({
+            "conversationId": "tbox-1", "messageId": "m1", "text": letter})} for letter in "Hello from tbox"]
+        handler.sse([("message", event) for event in events], "wait" in text)

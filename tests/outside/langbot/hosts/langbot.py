@@ -8,6 +8,7 @@ import base64
 import io
 import json
 import pathlib
+import random
 import subprocess
 import time
 import urllib.request
@@ -39,8 +40,9 @@ def packed(source):
 class Langbot:
     name = "LangBot"
 
-    def __init__(self, python, folder, models, tools, port=15300):
-        self.python, self.folder, self.port = str(python), pathlib.Path(folder), port
+    def __init__(self, python, folder, models, tools):
+        # It takes this port and the two after it.
+        self.python, self.folder, self.port = str(python), pathlib.Path(folder), random.randrange(15000, 19000, 3)
         self.models, self.tools, self.wanted = models, tools, []
         self.pipelines, self.chats, self.processes = {}, {}, []
 
@@ -53,13 +55,20 @@ class Langbot:
         return folder
 
     def start(self):
+        try:
+            self.begin()
+        except BaseException:
+            self.end()
+            raise
+
+    def begin(self):
         (self.folder / "data").mkdir(parents=True, exist_ok=True)
         (self.folder / "data/config.yaml").write_text(json.dumps(configuration(self.folder, self.port)))
         self.spawn("runtime", "-m", "langbot_plugin.cli.__init__", "rt", "--ws-control-port", str(self.port + 1),
                    "--ws-debug-port", str(self.port + 2))
         self.spawn("server", "-m", "langbot", "--standalone-runtime")
         self.token = None
-        until = time.time() + 120
+        until = time.time() + 300
         while self.token is None:
             assert time.time() < until, (self.folder / "server.log").read_text()[-4000:]
             try:

@@ -45,7 +45,7 @@ export function ConversationView({ id, isNew, agents, target, mayWrite, showsApp
   const queries = useQueryClient();
   const [, navigate] = useLocation();
   const { thread, view } = useThread(id, isNew, { follows: mayWrite, showsApprovals });
-  const [agent, choose] = useAgentChoice(agents, view.lastAgent);
+  const [agent, choose] = useAgentChoice(agents, view.recentAgents);
   const [text, setText] = useState(() => drafts.get(id));
   const [stopping, setStopping] = useState(false);
   const field = useRef<HTMLTextAreaElement>(null);

@@ -1,7 +1,7 @@
-// The default agent of a new conversation.
+// The default agent of a new conversation, and the agent of one that has messages.
 import { expect, test } from "vitest";
 import type { Agent } from "@/api/types";
-import { firstChoice } from "./first-choice";
+import { agentOf, firstChoice } from "./first-choice";
 
 const ANYWHERE = { workspace: null, bot: null, conversation: null, actor: null };
 
@@ -45,4 +45,18 @@ test("agents with other events, with filters or without a runner are skipped", (
 test("without a match, the first agent with a runner is chosen", () => {
   expect(firstChoice([agent("broken", { runner_available: false }), agent("named", { events: [] })]).name).toBe("named");
   expect(firstChoice([agent("broken", { runner_available: false })]).name).toBe("broken");
+});
+
+test("an agent for slash commands gets no other message by default", () => {
+  const commands = agent("weather", { commands: ["weather"] });
+  expect(firstChoice([commands, agent("assistant", { built_in: true })]).name).toBe("assistant");
+  expect(firstChoice([commands, agent("named", { events: [] })]).name).toBe("named");
+  expect(firstChoice([commands]).name).toBe("weather");
+});
+
+test("a conversation goes on with its newest agent that is not for slash commands", () => {
+  const agents = [agent("weather", { commands: ["weather"] }), agent("helper"), agent("other")];
+  expect(agentOf(["weather", "helper", "other"], agents)).toBe("helper");
+  expect(agentOf(["removed", "other"], agents)).toBe("other");
+  expect(agentOf(["weather"], agents)).toBeNull();
 });

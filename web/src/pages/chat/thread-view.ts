@@ -11,8 +11,8 @@ export interface ThreadView {
   error: unknown;
   /** Active runs. */
   active: LiveRun[];
-  /** The agent of the last message. */
-  lastAgent: string | null;
+  /** The agents of the conversation, that of the newest message first. */
+  recentAgents: string[];
   /** Increases with every change. */
   version: number;
 }

@@ -260,15 +260,16 @@ export class Thread {
       hasOlder: this.#hasOlder,
       error: this.#error,
       active: this.#live.filter((run) => !run.over && !run.retold),
-      lastAgent: this.#live.findLast((run) => !run.retold)?.agent ?? this.#newestRun()?.agent ?? null,
+      recentAgents: this.#recentAgents(),
       version: this.#version,
     };
   }
 
-  #newestRun(): Run | undefined {
-    let newest: Run | undefined;
-    for (const run of this.#runs.values()) if (newest === undefined || run.created_at > newest.created_at) newest = run;
-    return newest;
+  /** The agents of the conversation, that of the newest message first. */
+  #recentAgents(): string[] {
+    const live = this.#live.filter((run) => !run.retold).reverse();
+    const stored = [...this.#runs.values()].sort((one, other) => (one.created_at < other.created_at ? 1 : -1));
+    return [...new Set([...live, ...stored].map((run) => run.agent))];
   }
 
   #changed(): void {

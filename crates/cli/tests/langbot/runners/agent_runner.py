@@ -9,6 +9,7 @@ import threading
 CHUNK = 16 * 1024
 writing = threading.Lock()
 waiting = {}
+plugin_config = {}
 numbers = iter(range(1, 1 << 30))
 active = 0
 
@@ -46,17 +47,25 @@ def tell(number, data, status="continue"):
 def container():
     spec = {
         "protocol_version": "1",
-        "capabilities": {"streaming": True},
-        "permissions": {"artifacts": ["metadata", "read"], "storage": ["plugin"], "history": ["page"]},
+        "capabilities": {"streaming": True, "interactions": True},
+        "permissions": {"artifacts": ["metadata", "read"], "storage": ["plugin"], "history": ["page"],
+                        "models": ["count_tokens", "stream", "dream"], "interactions": ["request"]},
         "context": {"supports_history_pull": True},
-        "config": [],
+        "config": [{"name": "model", "type": "llm-model-selector", "required": True},
+                   {"name": "rounds", "type": "integer", "default": 5}],
     }
+    form = [{"name": "region", "type": "string", "default": "eu"}, {"name": "tone", "type": "string"}]
+    tool = {"kind": "Tool", "metadata": {"name": "add", "description": {"en_US": "Adds two numbers."}},
+            "spec": {"parameters": {"properties": {"a": {"type": "integer"}, "b": {"type": "integer"}}}}}
+    others = [tool, {"kind": "Command", "metadata": {"name": "weather"}, "spec": {}},
+              {"kind": "EventListener", "metadata": {"name": "default"}, "spec": {}}]
     runner = {"kind": "AgentRunner", "metadata": {"name": "main", "label": {"en_US": "Older"}}, "spec": spec}
     metadata = {"author": "greenroom-tests", "name": "older", "version": "0.1.0"}
     return {
-        "manifest": {"owner": "builtin", "manifest": {"kind": "Plugin", "metadata": metadata}},
+        "manifest": {"owner": "builtin", "manifest": {"kind": "Plugin", "metadata": metadata,
+                                                      "spec": {"config": form}}},
         "plugin_config": {}, "status": "initialized",
-        "components": [{"manifest": {"manifest": runner}, "component_config": {}}],
+        "components": [{"manifest": {"manifest": one}, "component_config": {}} for one in [runner, *others]],
     }
 
 
@@ -65,11 +74,38 @@ def message(run_id, text):
             "data": {"message": {"role": "assistant", "content": text}}}
 
 
+def settings(context):
+    models = [[model["model_id"], sorted(model["operations"])] for model in context["resources"]["models"]]
+    return {"plugin": plugin_config, "runner": context["config"], "models": models}
+
+
+ORDER = {"interaction_id": "order-1", "kind": "choice", "title": "What may it be?", "description": None,
+         "fields": [{"id": "drink", "label": "Drink", "type": "text", "required": True, "options": [],
+                     "placeholder": None, "default": None}],
+         "actions": [{"id": "order", "label": "Order", "style": "primary"}],
+         "expires_at": None, "fallback_text": "Reply with a drink."}
+
+
 def run(number, context):
     global active
     run_id, text = context["run_id"], context["input"]["text"]
     end = {"run_id": run_id, "type": "run.completed", "data": {}}
-    if text == "no terminal":
+    if context["event"]["event_type"] == "interaction.submitted":
+        tell(number, message(run_id, json.dumps(context["input"]["interaction"])))
+        tell(number, end)
+    elif text == "ask":
+        tell(number, message(run_id, json.dumps(context["delivery"].get("interactions"))))
+        tell(number, {"run_id": run_id, "type": "action.requested",
+                      "data": {"action": "interaction.requested", "target": None, "payload": ORDER}})
+        tell(number, end)
+    elif text == "add":
+        told = ask("call_tool", run_id=run_id, tool_name="older.add", parameters={"a": 2, "b": 3})
+        tell(number, message(run_id, json.dumps(told["result"])))
+        tell(number, end)
+    elif text == "settings":
+        tell(number, message(run_id, json.dumps(settings(context))))
+        tell(number, end)
+    elif text == "no terminal":
         tell(number, message(run_id, "that was it"))
     elif text == "after":
         tell(number, end)
@@ -120,7 +156,22 @@ def serve(frame):
             write({"seq_id": number, "code": 1, "message": "busy", "data": {}, "chunk_status": "continue"})
             return
         threading.Thread(target=run, args=(number, data["context"]), daemon=True).start()
-    elif action in ("initialize_plugin", "shutdown"):
+    elif action == "initialize_plugin":
+        plugin_config.update(data["plugin_settings"]["plugin_config"])
+        tell(number, {})
+    elif action == "call_tool":
+        given = data["tool_parameters"]
+        tell(number, {"tool_response": {"sum": given["a"] + given["b"]}})
+    elif action == "execute_command":
+        command = data["command_context"]
+        told = f"{command['command']} of {' '.join(command['params'][1:])}"
+        tell(number, {"command_response": {"text": told}})
+        tell(number, {}, "end")
+    elif action == "emit_event":
+        with open("heard", "a") as file:
+            file.write(data["event_context"]["event_name"] + "\n")
+        tell(number, {"emitted_plugins": [], "event_context": data["event_context"]})
+    elif action == "shutdown":
         tell(number, {})
     else:
         write({"seq_id": number, "code": 1, "message": f"Action {action} not found", "data": {},

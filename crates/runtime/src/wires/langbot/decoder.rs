@@ -7,6 +7,7 @@
 use super::actions::{self, Reply};
 use super::chunks::{Assembly, Joined};
 use super::frames::{self, Frame};
+use super::numbers::without_nan;
 use super::records::Caller;
 use super::replies::{self, Replied};
 use super::serve::{Action, StreamOptions, timeout_of};
@@ -66,9 +67,10 @@ impl Decoder {
                 }
                 self.message(connection, text.len(), &frame, take);
             }
-            Err(_) if is_message(text.as_bytes()) => {
-                self.corrupt("a line that is not a LangBot message", line, take);
-            }
+            Err(_) if is_message(text.as_bytes()) => match without_nan(text) {
+                Some(clean) => self.decode(connection, clean.as_bytes(), take),
+                None => self.corrupt("a line that is not a LangBot message", line, take),
+            },
             Err(_) => self.text(text, take),
         }
     }
@@ -88,9 +90,17 @@ impl Decoder {
             Joined::Broken(reason) => {
                 self.corrupt(format!("pieces that do not fit, it {reason}"), line, take);
             }
-            Joined::Whole(message) => match serde_json::from_str::<Frame<'_>>(&message) {
-                Ok(frame) => self.message(connection, message.len(), &frame, take),
-                Err(_) => self.corrupt("a long message that is not JSON", message.as_bytes(), take),
+            Joined::Whole(message) => self.whole(connection, &message, take),
+        }
+    }
+
+    /// A long message, all pieces of it.
+    fn whole(&mut self, connection: &Connection, message: &str, take: Take<'_>) {
+        match serde_json::from_str::<Frame<'_>>(message) {
+            Ok(frame) => self.message(connection, message.len(), &frame, take),
+            Err(_) => match without_nan(message) {
+                Some(clean) => self.whole(connection, &clean, take),
+                None => self.corrupt("a long message that is not JSON", message.as_bytes(), take),
             },
         }
     }

@@ -1,57 +1,51 @@
 //! `EventListener` components of a plugin: they are told of events after the host has handled them.
 //!
-//! Invariant: nothing waits for a listener and nothing follows from what it does; one plugin is told one event
-//! after another.
+//! Invariant: nothing follows from what a listener does.
 
 use super::Session;
 use super::context::is_group;
-use crate::connection::Connection;
+use crate::connection::{Connection, NoResult};
 use crate::listening::Heard;
 use serde_json::{Value, json};
-use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::timeout;
 
 /// How long a listener may take for one event.
 const LISTENER_TIMEOUT: Duration = Duration::from_secs(60);
-/// Events that wait for the listeners of one plugin; more are dropped.
-pub(super) const WAITING_MAX: usize = 256;
+
+/// What became of an event that was sent to a plugin.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Emitted {
+    /// The listeners had it, whether they failed or not.
+    Told,
+    /// The process ended first. It may have had the event.
+    ProcessEnded,
+}
 
 impl Session {
     /// Whether the plugin has listeners.
     pub(crate) fn listens(&self) -> bool {
         self.listens.get().copied().unwrap_or_default()
     }
+}
 
-    /// Tells the listeners of an event, in a task of its own.
-    pub(crate) fn tell(self: &Arc<Self>, connection: &Arc<Connection>, heard: &Arc<Heard>) {
-        let runner = &connection.runner;
-        let Ok(room) = Arc::clone(&self.listener_room).try_acquire_owned() else {
-            tracing::warn!(%runner, waiting = WAITING_MAX, "listeners are too slow, event dropped");
-            return;
-        };
-        let (session, connection) = (Arc::clone(self), Arc::clone(connection));
-        let heard = Arc::clone(heard);
-        connection.clone().tasks.spawn(async move {
-            let _room = room;
-            let _turn = session.listener_turn.lock().await;
-            for event in events(&heard) {
-                let data = json!({"event_context": {"query_id": 0, "eid": 0,
-                    "event_name": event["event_name"], "event": event}});
-                let told = timeout(LISTENER_TIMEOUT, connection.request("emit_event", &data)).await;
-                let problem = match told {
-                    Ok(Ok(_)) => continue,
-                    Ok(Err(error)) => error.about("emit_event"),
-                    Err(_) => "did not answer `emit_event`".to_owned(),
-                };
-                tracing::warn!(runner = %connection.runner, "a listener failed: {problem}");
-            }
-        });
-    }
+/// Tells the listeners of a plugin of one event.
+pub(crate) async fn emit(connection: &Connection, event: &Value) -> Emitted {
+    let data = json!({"event_context": {"query_id": 0, "eid": 0,
+        "event_name": event["event_name"], "event": event}});
+    let told = timeout(LISTENER_TIMEOUT, connection.request("emit_event", &data)).await;
+    let (emitted, problem) = match told {
+        Ok(Ok(_)) => return Emitted::Told,
+        Ok(Err(error @ NoResult::Gone(_))) => (Emitted::ProcessEnded, error.about("emit_event")),
+        Ok(Err(error)) => (Emitted::Told, error.about("emit_event")),
+        Err(_) => (Emitted::Told, "did not answer `emit_event`".to_owned()),
+    };
+    tracing::warn!(runner = %connection.runner, "a listener failed: {problem}");
+    emitted
 }
 
 /// The events of LangBot that a message becomes, in its order: received, accepted, answered.
-fn events(heard: &Heard) -> Vec<Value> {
+pub(crate) fn events(heard: &Heard) -> Vec<Value> {
     let event = &heard.event;
     if !event.event_type.starts_with("message.") {
         return Vec::new();

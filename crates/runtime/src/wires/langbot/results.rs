@@ -105,8 +105,10 @@ pub(crate) fn translate(
 fn question_of(data: &RawValue) -> Option<Value> {
     let data: Value = serde_json::from_str(data.get()).ok()?;
     let request = &data["payload"];
-    let text =
-        request["fallback_text"].as_str().filter(|_| data["action"] == INTERACTION_REQUESTED)?;
+    let text = request["fallback_text"].as_str().filter(|text| !text.trim().is_empty())?;
+    if data["action"] != INTERACTION_REQUESTED {
+        return None;
+    }
     Some(json!({"message": {"role": "assistant", "content": text,
         "metadata": {INTERACTION: request}}}))
 }
@@ -325,6 +327,10 @@ mod tests {
         let raw = to_raw_value(&item).unwrap();
         let kept = translate("r1", &raw, &mut Card::default(), RunnerProfile::default());
         assert_eq!((kept.len(), kept[0].kind.as_str()), (1, "action.requested"));
+        // Without a text there is nothing to show where forms are not known.
+        let mut mute = item;
+        mute["data"]["payload"]["fallback_text"] = " ".into();
+        assert_eq!(translated(&mute).unwrap()["type"], "action.requested");
     }
 
     #[test]
