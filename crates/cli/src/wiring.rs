@@ -78,8 +78,14 @@ fn check_ties(loaded: &Loaded) -> Result<(), Failure> {
     Err(Failure::from(anyhow::Error::new(invalid)).exit(Exit::Usage))
 }
 
+/// The settings of a host with this data folder.
+pub(crate) fn settings_in(config: &Config, data: &Path) -> Settings {
+    Settings { private: store_files(config, data), ..settings(config) }
+}
+
 pub(crate) fn settings(config: &Config) -> Settings {
     Settings {
+        private: Vec::new(),
         agents: agents(config),
         surfaces: config
             .surfaces

@@ -4,12 +4,14 @@
 
 use greenroom_config::Micro;
 pub use greenroom_config::{
-    Approval, Approvals, Budget, GrantPolicy, Limits, Reach, Retention, Scope, Telemetry, Threads,
+    Approval, Approvals, Budget, GrantPolicy, GrantedFile, Limits, Reach, Retention, Scope,
+    Telemetry, Threads,
 };
 use greenroom_protocol::{Object, OnInterrupt, Queue, Replaces, RunnerId};
 use greenroom_surfaces::Surface;
 use serde_json::Value;
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 use std::time::Duration;
 
 #[derive(Debug, Clone, Default)]
@@ -24,6 +26,8 @@ pub struct Settings {
     pub budget_day: Option<Micro>,
     /// What the addresses of files for surfaces begin with: the public address, or the path alone.
     pub public_url: String,
+    /// Folders and files of the host itself, which are never granted.
+    pub private: Vec<PathBuf>,
     /// The time zone of this machine, as an IANA name, if known.
     pub timezone: Option<String>,
 }

@@ -176,6 +176,10 @@ pub struct ContextAccess {
     pub transcript_seq: Option<i64>,
     #[serde(default)]
     pub has_history_before: bool,
+    /// Our addition: the same in every run of a session (workspace, bot, binding, runner, conversation, thread), for
+    /// provider caches. Absent without a conversation.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub session_key: Option<String>,
     pub inline_policy: InlineContextPolicy,
     pub available_apis: ContextAPICapabilities,
     /// Unknown fields, preserved.

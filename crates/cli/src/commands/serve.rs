@@ -173,7 +173,7 @@ impl Running {
         let host = Host::start(HostOptions {
             store,
             objects,
-            settings: wiring::settings(&config),
+            settings: wiring::settings_in(&config, &data),
             runners: runners.clone(),
             runtime: wiring::runtime(&config, &program, &data),
             resources: resources.clone(),
@@ -288,7 +288,7 @@ impl Running {
         let data = self.folder.path();
         let runners = wiring::runners(&config, &self.program, data, self.doors.for_children());
         let resources = wiring::resources(&config, &self.program, self.doors.for_children());
-        let settings = wiring::settings(&config);
+        let settings = wiring::settings_in(&config, data);
         match self.host.reload(settings, runners.clone(), resources.clone()).await {
             Ok(()) => {
                 (self.runners, self.resources) = (runners, resources);
@@ -327,7 +327,7 @@ impl Running {
         for runner in runners.iter().filter(|runner| !self.runners.contains(runner)) {
             tracing::info!(runner = runner.name, "restarting: its files changed");
         }
-        let settings = wiring::settings(&self.config);
+        let settings = wiring::settings_in(&self.config, self.folder.path());
         match self.host.reload(settings, runners.clone(), resources.clone()).await {
             Ok(()) => (self.runners, self.resources) = (runners, resources),
             Err(error) => output::note(&format!("error: {error}")),

@@ -192,6 +192,8 @@ impl<'a> Access<'a> {
             event_seq,
             transcript_seq,
             has_history_before,
+            // LangBot has none.
+            session_key: _,
             inline_policy,
             available_apis,
             extra,
