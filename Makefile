@@ -50,6 +50,7 @@ test: ## Run all checks: format, lints, tests on SQLite and PostgreSQL, web inte
 	cargo clippy --workspace --all-targets $(FEATURES) -- -D warnings
 	$(MAKE) --no-print-directory unit
 	./tests/outside/run.sh
+	./tests/outside/generated/run.sh
 	./tests/outside/models/run.sh
 	./tests/outside/model-gateway/run.sh
 	./tests/outside/mcp-gateway/run.sh

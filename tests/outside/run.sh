@@ -46,5 +46,5 @@ token=$(cat "$work/data/admin-token")
 
 # Every failure prints a seed; set SEED to reproduce it.
 cd "$work"
-"$venv/bin/schemathesis" --config-file "$here/schemathesis.toml" run "$url/openapi.json" \
+SCHEMATHESIS_HOOKS="$here/hooks.py" "$venv/bin/schemathesis" --config-file "$here/schemathesis.toml" run "$url/openapi.json" \
     --header "Authorization: Bearer $token" ${SEED:+--seed "$SEED"}

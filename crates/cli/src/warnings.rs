@@ -10,8 +10,10 @@ pub(crate) use plugins::only_model;
 use crate::granted;
 use crate::wiring::surface;
 use greenroom_config::{
-    Config, Launch, Loaded, McpReach, Process, REPLACED, Runner, Secret, StoreUrl, ToolSource, env,
+    Agent, Config, Launch, Loaded, McpReach, Process, REPLACED, Runner, Secret, StoreUrl,
+    ToolSource, env,
 };
+use greenroom_host::granted_files;
 use greenroom_outgoing::{Outgoing, Unreachable};
 use greenroom_protocol::RunnerId;
 use greenroom_server::Certificate;
@@ -231,7 +233,17 @@ fn agents(config: &Config) -> Problems<'_> {
             problems.push((vec!["agents", name, "runner"], message));
         }
     }
+    problems.extend(config.agents.iter().flat_map(|(name, agent)| files(name, agent)));
     problems
+}
+
+/// Granted files that cannot be read.
+fn files<'c>(name: &'c str, agent: &'c Agent) -> impl Iterator<Item = (Vec<&'c str>, String)> {
+    agent.grant.files.iter().filter_map(move |file| {
+        let problem = granted_files::problem(&file.path)?;
+        let message = format!("agent `{name}`: the granted file `{}` {problem}", file.name);
+        Some((vec!["agents", name, "grant", "files"], message))
+    })
 }
 
 /// Agents whose runner may or may not exist: a process reports its runners once it runs.

@@ -79,8 +79,10 @@ fn check_ties(loaded: &Loaded) -> Result<(), Failure> {
     Err(Failure::from(anyhow::Error::new(invalid)).exit(Exit::Usage))
 }
 
-pub(crate) fn settings(config: &Config, address: SocketAddr) -> Settings {
+/// The settings of a host with this data folder, which processes of this machine reach at `address`.
+pub(crate) fn settings(config: &Config, data: &Path, address: SocketAddr) -> Settings {
     Settings {
+        private: store_files(config, data),
         agents: agents(config),
         surfaces: surfaces(config),
         retention: config.retention.clone(),

@@ -6,10 +6,12 @@
 use super::reader::Context;
 use super::{Config, Launch, ModelKind, find};
 use std::collections::BTreeMap;
+use std::path::Path;
 use toml::de::DeTable;
 
 pub(super) fn check(cx: &Context<'_>, config: &Config, root: &DeTable<'_>) {
     check_tool_search(cx, config, root);
+    check_granted_files(cx, config, root);
     let pins = config.runners.iter().filter_map(|(name, runner)| {
         Some((["runners", name, "plugin"], runner.plugin.as_deref()?))
     });
@@ -29,6 +31,32 @@ pub(super) fn check(cx: &Context<'_>, config: &Config, root: &DeTable<'_>) {
         let message = format!("`{}` is the same secret as `{}`", dotted(&key), dotted(&first));
         let hint = "a token identifies its owner, so each needs its own".to_owned();
         cx.report(find(root, &key).unwrap_or(0..0), message, Some(hint));
+    }
+}
+
+/// Neither the configuration nor a file with a secret is granted to anyone.
+fn check_granted_files(cx: &Context<'_>, config: &Config, root: &DeTable<'_>) {
+    let keys = config.server.tls.iter().map(|tls| tls.key.as_path());
+    let secrets: Vec<&Path> =
+        config.secrets.iter().filter_map(|secret| secret.file()).chain(keys).collect();
+    let is_same = |one: &Path, other: &Path| {
+        one == other
+            || one.canonicalize().is_ok_and(|one| other.canonicalize().is_ok_and(|it| it == one))
+    };
+    for (agent, settings) in &config.agents {
+        for file in &settings.grant.files {
+            let what = match &*file.path {
+                path if is_same(path, &cx.file) => "the configuration itself",
+                path if secrets.iter().any(|secret| is_same(path, secret)) => {
+                    "a file with a secret"
+                }
+                _ => continue,
+            };
+            let message = format!("`{}` is {what}", super::clean(&file.name));
+            let hint = "a runner cannot be granted it".to_owned();
+            let at = find(root, &["agents", agent, "grant", "files"]).unwrap_or(0..0);
+            cx.report(at, message, Some(hint));
+        }
     }
 }
 

@@ -6,8 +6,9 @@ use super::reader::{Context, Reader, Value, clean, list, nearest};
 use greenroom_protocol::manifest::StorageArea;
 use greenroom_protocol::payload::StateScope;
 use greenroom_protocol::wire::ToolRisk as Risk;
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Serialize, Serializer};
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Component, Path, PathBuf};
 
 const REACHES: [(&str, Reach); 3] =
     [("none", Reach::None), ("conversation", Reach::Conversation), ("workspace", Reach::Workspace)];
@@ -62,10 +63,26 @@ pub struct GrantPolicy {
     pub state: BTreeSet<StateScope>,
     pub storage: BTreeSet<StorageArea>,
     pub actions: BTreeMap<String, Approval>,
-    pub files: Vec<String>,
+    pub files: Vec<GrantedFile>,
     pub skills: Vec<String>,
     pub modules: Vec<String>,
     pub risks: BTreeMap<Risk, Approval>,
+}
+
+/// A file of this machine that runs may read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct GrantedFile {
+    /// As written, relative to the folder of the configuration.
+    pub name: String,
+    /// Absolute.
+    pub path: PathBuf,
+}
+
+/// As written: where it is concerns this machine only.
+impl Serialize for GrantedFile {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        to.serialize_str(&self.name)
+    }
 }
 
 impl Default for GrantPolicy {
@@ -111,7 +128,7 @@ impl GrantPolicy {
             state: choices(&mut reader, "state", &scopes).unwrap_or(absent.state),
             storage: choices(&mut reader, "storage", &AREAS).unwrap_or(absent.storage),
             actions: actions(&mut reader),
-            files: texts(&mut reader, "files"),
+            files: files(&mut reader),
             skills: texts(&mut reader, "skills"),
             modules: modules(&mut reader),
             risks: risks(&mut reader, absent.risks),
@@ -119,6 +136,22 @@ impl GrantPolicy {
         reader.finish();
         grant
     }
+}
+
+fn files(reader: &mut Reader<'_>) -> Vec<GrantedFile> {
+    let one = |item: &Value<'_>| {
+        let name = item.filled_text()?;
+        let path = Path::new(name);
+        let leaves = path.components().any(|part| matches!(part, Component::ParentDir));
+        if name.contains(char::is_control) || leaves {
+            let message = format!("`{}` is not the path of a file to grant", clean(name));
+            return item.fail(message, "write a path without `..`, relative to this file's folder");
+        }
+        // The folder may be reached through a link, what is in it may not.
+        let dir = item.cx.dir.canonicalize().unwrap_or_else(|_| item.cx.dir.to_owned());
+        Some(GrantedFile { name: name.to_owned(), path: dir.join(path) })
+    };
+    reader.get("files").and_then(|value| value.list(one)).unwrap_or_default()
 }
 
 fn texts(reader: &mut Reader<'_>, key: &'static str) -> Vec<String> {

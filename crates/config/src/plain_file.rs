@@ -37,6 +37,13 @@ pub fn read_plain(path: &Path, bytes_max: u64) -> io::Result<Vec<u8>> {
 
 /// The same for its first bytes, however long it is.
 pub fn read_head(path: &Path, bytes: u64) -> io::Result<Vec<u8>> {
+    let mut head = Vec::new();
+    open_file(path)?.take(bytes).read_to_end(&mut head)?;
+    Ok(head)
+}
+
+/// Opens a regular file for reading, found without following a link.
+pub fn open_file(path: &Path) -> io::Result<File> {
     let place = open_plain(path)?;
     if kind(&place)? != FileType::RegularFile {
         return Err(io::Error::other("it is not a file"));
@@ -44,10 +51,7 @@ pub fn read_head(path: &Path, bytes: u64) -> io::Result<Vec<u8>> {
     // Opens the very file that was looked at: a pipe would be waited for, and opening a device may do something.
     let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
     let name = format!("/proc/self/fd/{}", place.as_raw_fd());
-    let file = rustix::fs::open(name, flags, Mode::empty())?;
-    let mut head = Vec::new();
-    File::from(file).take(bytes).read_to_end(&mut head)?;
-    Ok(head)
+    Ok(rustix::fs::open(name, flags, Mode::empty())?.into())
 }
 
 fn kind(place: &OwnedFd) -> io::Result<FileType> {

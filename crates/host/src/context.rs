@@ -13,7 +13,6 @@ use crate::cursor::Cursors;
 use crate::grant::Grant;
 use crate::ids::DEFAULT_WORKSPACE;
 use crate::redaction::Redactor;
-use crate::resources::tool_block;
 use greenroom_protocol::{
     AdapterContext, AgentEventContext, AgentResources, AgentRunContext, AgentRunState,
     AgentRuntimeContext, AgentTrigger, ContextAccess, ConversationContext, InlineContextPolicy,
@@ -84,6 +83,7 @@ pub struct ContextParts<'a> {
     pub has_history_before: bool,
     pub cursors: &'a Cursors,
     pub resources: AgentResources,
+    pub static_refs: BTreeMap<String, StaticContextRef>,
     /// For processes that call the host for the run over HTTP.
     pub run_token: Option<String>,
     /// Where they reach it, if they are on this machine.
@@ -185,6 +185,7 @@ impl ContextParts<'_> {
             transcript_seq: run.transcript_seq,
             has_history_before: self.has_history_before,
             superseded: self.envelope.superseded.clone(),
+            session_key: self.identity.session_key(),
             inline_policy: InlineContextPolicy {
                 mode: InlineMode::CurrentEvent,
                 delivered_count: 1,
@@ -195,14 +196,6 @@ impl ContextParts<'_> {
             },
             available_apis: self.grant.available_apis(self.identity),
             extra: Object::new(),
-        }
-    }
-
-    /// Hashes of the parts of a prompt that do not change between runs.
-    fn static_refs(&self) -> BTreeMap<String, StaticContextRef> {
-        match self.resources.tools.is_empty() {
-            true => BTreeMap::new(),
-            false => BTreeMap::from([("tools".to_owned(), tool_block(&self.resources))]),
         }
     }
 
@@ -227,7 +220,7 @@ impl ContextParts<'_> {
             deadline_at: Some(now_s + self.remaining.as_secs_f64()),
             locale: self.locale(),
             timezone: self.timezone.clone(),
-            static_refs: self.static_refs(),
+            static_refs: self.static_refs.clone(),
             metadata,
             extra: Object::new(),
         }

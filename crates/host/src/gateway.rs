@@ -42,6 +42,14 @@ const HOST_SOURCE: &str = "host";
 /// The source of events of AG-UI clients, which keep the thread themselves.
 const AGUI_SOURCE: &str = "agui";
 
+/// Nobody sends in the name of the host.
+pub(crate) fn refuse_host_source(event: &NewEvent) -> Result<(), Refusal> {
+    if event.source != HOST_SOURCE {
+        return Ok(());
+    }
+    Err(Refusal::Invalid(format!("`source` `{HOST_SOURCE}` is reserved for the host")))
+}
+
 /// A limited sender's conversations (decision 020).
 #[derive(Debug, Clone)]
 pub struct SenderLimit {
@@ -223,10 +231,7 @@ impl Shared {
         let now_ms = now_ms();
         event.event_time.get_or_insert(now_ms.div_euclid(1000));
         event.check().map_err(|error| Refusal::Invalid(error.to_string()))?;
-        if event.source == HOST_SOURCE {
-            let message = format!("`source` `{HOST_SOURCE}` is reserved for the host");
-            return Err(Refusal::Invalid(message));
-        }
+        refuse_host_source(&event)?;
         let settings = self.settings.load();
         let workspace = workspace_of(&event).to_owned();
         let (agent, bound) = bind(&settings, sender, &sender.as_sent(&event), &workspace)?.unzip();

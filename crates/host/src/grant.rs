@@ -12,8 +12,8 @@ use crate::context::Identity;
 use crate::resources::ResourceNames;
 use crate::settings::{Agent, Approval, GrantPolicy, Reach, Threads};
 use greenroom_protocol::manifest::{
-    ArtifactPermission, EventPermission, HistoryPermission, KnowledgePermission, ModelPermission,
-    StorageArea, ToolPermission,
+    ArtifactPermission, EventPermission, FilePermission, HistoryPermission, KnowledgePermission,
+    ModelPermission, StorageArea, ToolPermission,
 };
 use greenroom_protocol::payload::StateScope;
 use greenroom_protocol::{
@@ -24,6 +24,7 @@ use greenroom_tools::{Risk, project_cli, skills};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 /// A document stored by an earlier version may lack fields: a missing field grants nothing (decision 015).
@@ -61,12 +62,25 @@ pub struct Grant {
     pub methods: BTreeSet<String>,
     #[serde(default)]
     pub skills: BTreeSet<String>,
+    /// Files of this machine that the run may read.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub files: Vec<GrantFile>,
     /// How a call is approved, by its risk; a risk that is not listed requires an approval.
     #[serde(default)]
     pub risks: BTreeMap<Risk, Approval>,
     /// Whether the run may pull messages that arrive while it runs.
     #[serde(default)]
     pub steering: bool,
+}
+
+/// A file of this machine.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct GrantFile {
+    /// What runners call it.
+    pub file_id: String,
+    /// As written in the configuration.
+    pub name: String,
+    pub path: PathBuf,
 }
 
 /// Operations on facts, and how far they reach.
@@ -137,6 +151,7 @@ impl Grant {
             knowledge: offer(&asked.knowledge_bases, &policy.knowledge, &known.knowledge),
             methods: named(&policy.modules, &known.methods),
             skills: named(&policy.skills, &known.skills),
+            files: files(manifest, policy),
             risks: policy.risks.clone(),
             steering: manifest.capabilities.steering && agent.queue.as_str() == "steer",
         }
@@ -180,7 +195,7 @@ impl Grant {
 /// The runner's config. Plugins of LangBot rely on the defaults of their form, and on a model where it has a
 /// field for one.
 fn configured(agent: &Agent, manifest: &AgentRunnerManifest, models: &[String]) -> Object {
-    if manifest.metadata.get("wire").is_none_or(|wire| wire != "langbot") {
+    if !is_langbot(manifest) {
         return agent.config.clone();
     }
     let only_model = match models {
@@ -188,6 +203,17 @@ fn configured(agent: &Agent, manifest: &AgentRunnerManifest, models: &[String]) 
         _ => None,
     };
     form::fill(&manifest.config_schema, &agent.config, only_model)
+}
+
+/// The files of the binding, if the runner asks for them. Every plugin of LangBot may read those of its configuration.
+fn files(manifest: &AgentRunnerManifest, policy: &GrantPolicy) -> Vec<GrantFile> {
+    let asks = manifest.permissions.files.contains(&FilePermission::Config) || is_langbot(manifest);
+    let files = policy.files.iter().filter(|_| asks);
+    files.map(|file| GrantFile::new(&file.name, &file.path)).collect()
+}
+
+fn is_langbot(manifest: &AgentRunnerManifest) -> bool {
+    manifest.metadata.get("wire").is_some_and(|wire| wire == "langbot")
 }
 
 fn pull<T: Ord + Copy>(asked: &[T], reach: Reach) -> Pull<T> {

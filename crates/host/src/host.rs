@@ -12,6 +12,7 @@ use crate::delivery::Mailbox;
 use crate::feed::Feeds;
 use crate::follow_up::FollowUp;
 use crate::grant::GrantCache;
+use crate::granted_files::GrantedFiles;
 use crate::ids::now_ms;
 use crate::live::Live;
 use crate::metrics::Metrics;
@@ -99,6 +100,7 @@ impl Host {
             budgets: Arc::new(budgets),
             tool_vectors: ToolVectors::default(),
             grant_cache: GrantCache::default(),
+            granted_files: GrantedFiles::default(),
             ungranted: Ungranted::default(),
             telemetry: Telemetry::default(),
             started_at: now_ms(),

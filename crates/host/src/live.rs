@@ -8,6 +8,7 @@ mod tool_calls;
 
 use crate::context::Identity;
 use crate::grant::Grant;
+use crate::granted_files::RunFile;
 use crate::ids::hex;
 use crate::proxy::audit::Subject;
 use crate::proxy::meter::Bucket;
@@ -96,6 +97,8 @@ pub(crate) struct Rights {
     /// The models and tools that were configured when the run started.
     pub(crate) resources: Arc<Resources>,
     pub(crate) identity: Identity,
+    /// The granted files as they were when the run started.
+    pub(crate) files: Vec<RunFile>,
     pub(crate) attempt: i64,
     /// What audit records of its calls refer to.
     pub(crate) subject: Arc<Subject>,

@@ -16,6 +16,7 @@ mod history;
 mod langbot;
 pub(crate) mod meter;
 mod models;
+mod readable;
 mod resources;
 mod state;
 mod steering;

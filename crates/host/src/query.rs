@@ -99,16 +99,18 @@ impl Host {
         run_id: &str,
         after: i64,
         limit: usize,
+        language: Language,
     ) -> Result<Option<ResultPage>, StoreError> {
-        let (workspace, id) = (workspace.to_owned(), run_id.to_owned());
+        let (owner, id) = (workspace.to_owned(), run_id.to_owned());
         let read = self.store().read(move |tx| {
-            if reads::runs::get(tx, &workspace, &id)?.is_none() {
+            if reads::runs::get(tx, &owner, &id)?.is_none() {
                 return Ok(None);
             }
             reads::results::page(tx, &id, after, limit + 1).map(Some)
         });
         let Some(records) = read.await? else { return Ok(None) };
-        let (records, has_more) = cut(records, limit);
+        let (mut records, has_more) = cut(records, limit);
+        self.add_cards(workspace, run_id, &mut records, language).await?;
         let next_cursor = records.last().map(|record| record.sequence);
         let (mut buffer, mut moment) = (BytesMut::new(), Moment::default());
         let items = records.iter().map(|record| {

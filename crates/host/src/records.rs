@@ -18,11 +18,11 @@ use std::collections::BTreeSet;
 /// Longest body of a record, as JSON.
 const BODY_BYTES_MAX: usize = 64 * 1024;
 /// Longest name: of a module, a record, an actor.
-const NAME_BYTES_MAX: usize = 256;
+pub const RECORD_NAME_BYTES_MAX: usize = 256;
 /// Records of one actor in one module.
 const RECORDS_MAX: i64 = 50_000;
 /// Actors that one record is shared with.
-const LINKS_MAX: i64 = 500;
+pub const RECORD_LINKS_MAX: i64 = 500;
 const PAGE: u32 = 200;
 const PAGE_MAX: u32 = 1_000;
 
@@ -197,16 +197,17 @@ fn allows(method: &str, op: &RecordOp) -> bool {
 }
 
 fn check_names(op: &RecordOp) -> Result<(), AgentAPIError> {
-    let is_name =
-        |name: &str| (1..=NAME_BYTES_MAX).contains(&name.len()) && !name.contains(char::is_control);
-    let limit = usize::try_from(LINKS_MAX).unwrap_or(usize::MAX);
+    let is_name = |name: &str| {
+        (1..=RECORD_NAME_BYTES_MAX).contains(&name.len()) && !name.contains(char::is_control)
+    };
+    let limit = usize::try_from(RECORD_LINKS_MAX).unwrap_or(usize::MAX);
     let shared_with = if let RecordOp::Share { with, .. } = op { with.len() } else { 0 };
     match names(op).all(is_name) && shared_with <= limit {
         true => Ok(()),
         false => Err(AgentAPIError::new(
             ErrorCode::InvalidArgument,
             format!(
-                "names have 1 to {NAME_BYTES_MAX} bytes; a record is shared with {LINKS_MAX} at most"
+                "names have 1 to {RECORD_NAME_BYTES_MAX} bytes; a record is shared with {RECORD_LINKS_MAX} at most"
             ),
         )),
     }
@@ -239,7 +240,7 @@ fn change(op: RecordOp) -> Result<(String, RecordChange), AgentAPIError> {
         }
         RecordOp::Delete { id, if_version, .. } => (id, RecordChange::Delete { if_version }),
         RecordOp::Share { id, with, .. } => {
-            (id, RecordChange::Share { with, links_max: LINKS_MAX })
+            (id, RecordChange::Share { with, links_max: RECORD_LINKS_MAX })
         }
         RecordOp::Answer { id, status, .. } => (id, RecordChange::Answer { status }),
         RecordOp::Get { .. } | RecordOp::List { .. } => {

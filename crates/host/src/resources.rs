@@ -3,17 +3,15 @@
 //! Invariant: a run keeps the resources that it started with, whatever is reloaded meanwhile. Nothing here
 //! decides who may use them.
 
-use crate::grant::Grant;
+use crate::grant::{Grant, GrantFile};
 use crate::host::HostError;
 use crate::redaction::Redactor;
 use greenroom_models::{Kind, Model, ModelSettings, Models};
-use greenroom_protocol::content::StaticContextRef;
 use greenroom_protocol::manifest::ModelPermission;
 use greenroom_protocol::{AgentResources, ModelResource, Object, ToolResource};
 use greenroom_runtime::Runtime;
 use greenroom_tools::{Entry, OnSecrets, ToolSettings, Toolbox};
 use serde_json::{Value, json};
-use sha2::{Digest, Sha256};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -106,6 +104,7 @@ pub(crate) fn granted_resources(grant: &Grant, resources: &Resources) -> AgentRe
         // A model that the run may not use at all is left out.
         models: models.filter(|model| !model.operations.is_empty()).collect(),
         tools: tools.filter(|tool| !tool.operations.is_empty()).collect(),
+        files: grant.files.iter().map(GrantFile::resource).collect(),
         storage: grant.storage_resource(),
         platform_capabilities: actions.collect(),
         extra,
@@ -206,21 +205,6 @@ fn method_list(methods: &BTreeSet<String>) -> String {
     }
     let list: String = parts.join(", ").chars().take(2 * METHODS_BYTES_MAX).collect();
     format!("{list}; a wrong name is answered with similar ones")
-}
-
-/// The hash of the static tool block, so that an unchanged one keeps a provider's prompt cache.
-pub(crate) fn tool_block(resources: &AgentResources) -> StaticContextRef {
-    let block: Vec<Value> = resources
-        .tools
-        .iter()
-        .map(|tool| json!([tool.tool_name, tool.description, tool.parameters]))
-        .collect();
-    let hash = Sha256::digest(Value::Array(block).to_string().as_bytes());
-    StaticContextRef {
-        kind: "tools".to_owned(),
-        hash: format!("sha256:{}", crate::ids::hex(&hash)),
-        ..StaticContextRef::default()
-    }
 }
 
 #[cfg(test)]

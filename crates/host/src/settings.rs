@@ -4,12 +4,14 @@
 
 use greenroom_config::Micro;
 pub use greenroom_config::{
-    Approval, Approvals, Budget, GrantPolicy, Limits, Reach, Retention, Scope, Telemetry, Threads,
+    Approval, Approvals, Budget, GrantPolicy, GrantedFile, Limits, Reach, Retention, Scope,
+    Telemetry, Threads,
 };
 use greenroom_protocol::{Object, OnInterrupt, Queue, Replaces, RunnerId};
 use greenroom_surfaces::Surface;
 use serde_json::Value;
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 use std::time::Duration;
 
 #[derive(Debug, Clone, Default)]
@@ -26,6 +28,8 @@ pub struct Settings {
     pub public_url: String,
     /// The address at which processes of this machine reach the host.
     pub host_url: String,
+    /// Folders and files of the host itself, which are never granted.
+    pub private: Vec<PathBuf>,
     /// The time zone of this machine, as an IANA name, if known.
     pub timezone: Option<String>,
 }

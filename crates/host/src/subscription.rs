@@ -3,8 +3,10 @@
 use crate::feed::{Batch, Joined, is_terminal};
 use crate::host::Host;
 use bytes::Bytes;
+use greenroom_protocol::result::kind;
 use greenroom_store::types::ResultRecord;
 use greenroom_store::{StoreError, reads};
+use greenroom_tools::ui::Language;
 use std::collections::VecDeque;
 use std::sync::Arc;
 use tokio::sync::mpsc;
@@ -25,7 +27,10 @@ pub struct Frames {
 /// One reader of a run and its position.
 pub struct Subscription {
     host: Host,
+    workspace: String,
     run_id: String,
+    /// The language of the cards to add; none leaves them out.
+    cards: Option<Language>,
     after: i64,
     stored: bool,
     ready: VecDeque<Arc<Batch>>,
@@ -47,7 +52,9 @@ impl Host {
         let Joined { unstored, live, from_start } = feed.subscribe(workspace, buffer);
         let subscription = Subscription {
             host: self.clone(),
+            workspace: workspace.to_owned(),
             run_id: run_id.to_owned(),
+            cards: None,
             after,
             stored: !from_start,
             ready: unstored.into(),
@@ -67,6 +74,13 @@ impl Host {
 }
 
 impl Subscription {
+    /// With the card of every completed tool call, as `ui_schema` in its data.
+    #[must_use]
+    pub fn with_cards(mut self, language: Language) -> Self {
+        self.cards = Some(language);
+        self
+    }
+
     /// The next part; none once the run has ended, or when this reader has lagged too far and must resume with
     /// its last number.
     pub async fn next(&mut self) -> Result<Option<Frames>, StoreError> {
@@ -91,6 +105,7 @@ impl Subscription {
                     },
                 }
             };
+            let batch = self.add_cards(batch).await?;
             let sse = batch.sse_after(self.after);
             if sse.is_empty() {
                 continue;
@@ -100,6 +115,16 @@ impl Subscription {
             return Ok(Some(Frames { sse, batch, end: self.over }));
         }
         Ok(None)
+    }
+
+    async fn add_cards(&self, batch: Arc<Batch>) -> Result<Arc<Batch>, StoreError> {
+        let is_call = |record: &ResultRecord| record.kind == kind::TOOL_CALL_COMPLETED;
+        let Some(language) = self.cards.filter(|_| batch.records.iter().any(is_call)) else {
+            return Ok(batch);
+        };
+        let mut records = batch.records.clone();
+        self.host.add_cards(&self.workspace, &self.run_id, &mut records, language).await?;
+        Ok(Arc::new(Batch::new(&self.run_id, records)))
     }
 
     async fn read_stored(&mut self) -> Result<Option<Arc<Batch>>, StoreError> {

@@ -171,13 +171,18 @@ pub struct RawEventRef {
     pub extra: Object,
 }
 
-/// A static part of the context by version, for provider caches (seed 003 §6).
+/// A static part of the context by its content, for provider caches (seed 003 §6): the same content has the same
+/// reference in every run.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct StaticContextRef {
     pub kind: String,
+    /// SHA-256 of its bytes, `sha256:HEX`.
     pub hash: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub version: Option<String>,
+    /// Our addition: the id with which `artifacts.*` returns its bytes, if the run may read artifacts.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub artifact_id: Option<String>,
     /// Unknown fields, preserved.
     #[serde(flatten)]
     pub extra: Object,

@@ -180,6 +180,10 @@ pub struct ContextAccess {
     /// earlier message; `history.*` leaves them out.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub superseded: Vec<[i64; 2]>,
+    /// Our addition: the same in every run of a session (workspace, bot, binding, runner, conversation, thread), for
+    /// provider caches. Absent without a conversation.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub session_key: Option<String>,
     pub inline_policy: InlineContextPolicy,
     pub available_apis: ContextAPICapabilities,
     /// Unknown fields, preserved.

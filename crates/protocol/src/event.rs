@@ -61,7 +61,7 @@ pub struct NewEvent {
 /// Longest name or id in an event.
 pub const EVENT_ID_BYTES_MAX: usize = 512;
 /// The range of RFC 3339: the years 1 to 9999.
-const EVENT_TIME_RANGE: RangeInclusive<i64> = -62_135_596_800..=253_402_300_799;
+pub const EVENT_TIME_RANGE: RangeInclusive<i64> = -62_135_596_800..=253_402_300_799;
 
 #[derive(Debug, thiserror::Error)]
 pub enum InvalidEvent {

@@ -9,8 +9,9 @@ pub use check::{InvalidManifest, ManifestWarning};
 
 use crate::version::default_version;
 use crate::{DynamicFormItemSchema, I18nObject, Object, RunnerId, yes};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use std::borrow::Cow;
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ListAgentRunnersResponse {
@@ -124,10 +125,47 @@ pub struct AgentRunnerContextPolicy {
     pub supports_artifact_pull: bool,
     #[serde(default = "yes")]
     pub owns_compaction: bool,
-    #[serde(default = "yes")]
-    pub wants_static_context_refs: bool,
+    /// Static parts of the context are described by references. A runner that writes `true` itself and may call
+    /// `tools.get_detail` also gets its tools by reference, without their schemas.
+    #[serde(default)]
+    pub wants_static_context_refs: StaticRefs,
     #[serde(flatten)]
     pub extra: Object,
+}
+
+/// Whether a runner wants references. Written as a boolean; one that says nothing has the default, `true`.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum StaticRefs {
+    #[default]
+    Unsaid,
+    Wanted,
+    Unwanted,
+}
+
+impl Serialize for StaticRefs {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        to.serialize_bool(*self != StaticRefs::Unwanted)
+    }
+}
+
+impl<'de> Deserialize<'de> for StaticRefs {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        Ok(if bool::deserialize(from)? { StaticRefs::Wanted } else { StaticRefs::Unwanted })
+    }
+}
+
+impl JsonSchema for StaticRefs {
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn schema_name() -> Cow<'static, str> {
+        "StaticRefs".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({"type": "boolean"})
+    }
 }
 
 impl Default for AgentRunnerContextPolicy {
@@ -137,7 +175,7 @@ impl Default for AgentRunnerContextPolicy {
             supports_history_search: false,
             supports_artifact_pull: true,
             owns_compaction: true,
-            wants_static_context_refs: true,
+            wants_static_context_refs: StaticRefs::Unsaid,
             extra: Object::new(),
         }
     }

@@ -106,6 +106,22 @@ impl<'a> ArtifactsApi<'a> {
         Ok(ArtifactStream { ctx: self.0.clone(), params, items })
     }
 
+    /// The content of a static part of the run's context, such as `tools` or `instructions`. None if the run has no such
+    /// part, or may not read artifacts. `ctx.runtime.static_refs[kind].hash` is the same for the same content, so a
+    /// runner can keep what it made of it.
+    pub async fn static_part(&self, kind: &str) -> Result<Option<Vec<u8>>, AgentAPIError> {
+        let reference = self.0.runtime.static_refs.get(kind);
+        let Some(id) = reference.and_then(|reference| reference.artifact_id.clone()) else {
+            return Ok(None);
+        };
+        let mut pieces = self.open_stream(id).await?;
+        let mut bytes = Vec::new();
+        while let Some(piece) = pieces.next().await {
+            bytes.extend(piece?);
+        }
+        Ok(Some(bytes))
+    }
+
     /// Stores bytes as an artifact of this run's conversation; many bytes are uploaded in parts.
     pub async fn create(
         &self,

@@ -118,7 +118,7 @@ impl Connection {
                 Err(rejected) => rejected,
             },
             method::LIST_AGENT_RUNNERS => {
-                let runners = self.plugin.manifests();
+                let runners = self.plugin.sent_manifests();
                 return self.respond(id, serde_json::json!({ "runners": runners })).await;
             }
             method::LIST_TOOLS => {

@@ -89,8 +89,8 @@ pub use greenroom_protocol::api::tools::{
 };
 pub use greenroom_protocol::api::{Method, Moment};
 pub use greenroom_protocol::manifest::{
-    ArtifactPermission, EventPermission, HistoryPermission, KnowledgePermission, ModelPermission,
-    StorageArea, ToolPermission,
+    ArtifactPermission, EventPermission, FilePermission, HistoryPermission, KnowledgePermission,
+    ModelPermission, StorageArea, ToolPermission,
 };
 pub use greenroom_protocol::payload::{ArtifactCreated, Message, StateScope};
 pub use greenroom_protocol::wire::{CallToolResult, ToolRisk};

@@ -3,8 +3,8 @@
 //! Invariant: the id is never written by hand; the plugin composes it from author, name and runner.
 
 use greenroom_protocol::manifest::{
-    ArtifactPermission, EventPermission, HistoryPermission, KnowledgePermission, ModelPermission,
-    StorageArea, ToolPermission,
+    ArtifactPermission, EventPermission, FilePermission, HistoryPermission, KnowledgePermission,
+    ModelPermission, StaticRefs, StorageArea, ToolPermission,
 };
 use greenroom_protocol::{
     AgentRunnerCapabilities, AgentRunnerContextPolicy, AgentRunnerManifest, AgentRunnerPermissions,
@@ -63,6 +63,19 @@ impl Manifest {
 
     pub fn context(mut self, change: impl FnOnce(&mut AgentRunnerContextPolicy)) -> Self {
         change(&mut self.context);
+        self
+    }
+
+    /// Gets the tools of a run by reference: without their schemas, which `ctx.tools().get_detail` returns, and with
+    /// a hash that changes with them.
+    pub fn tools_by_reference(mut self) -> Self {
+        self.context.wants_static_context_refs = StaticRefs::Wanted;
+        self
+    }
+
+    /// Files of the agent's configuration, listed in `ctx.resources.files`.
+    pub fn files(mut self, permissions: &[FilePermission]) -> Self {
+        self.permissions.files = permissions.to_vec();
         self
     }
 

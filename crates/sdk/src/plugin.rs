@@ -4,9 +4,11 @@
 
 use crate::{Manifest, RunCtx, RunFailure, Tool};
 use futures_util::future::BoxFuture;
+use greenroom_protocol::manifest::StaticRefs;
 use greenroom_protocol::runner_id::InvalidRunnerId;
 use greenroom_protocol::wire::{InvalidTool, PluginIdentity, PluginTool, TOOLS_MAX};
 use greenroom_protocol::{AgentRunnerManifest, RunnerId};
+use serde_json::{Value, json};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -142,6 +144,21 @@ impl CheckedPlugin {
 
     pub(crate) fn manifests(&self) -> Vec<&AgentRunnerManifest> {
         self.runners.iter().map(|(manifest, _)| manifest).collect()
+    }
+
+    /// The manifests as they are sent: without what the default would say anyway, so that the host can tell a runner
+    /// that asks for references from one that says nothing.
+    pub(crate) fn sent_manifests(&self) -> Vec<Value> {
+        let sent = |manifest: &AgentRunnerManifest| {
+            let mut sent = json!(manifest);
+            if manifest.context.wants_static_context_refs == StaticRefs::Unsaid
+                && let Some(context) = sent["context"].as_object_mut()
+            {
+                context.remove("wants_static_context_refs");
+            }
+            sent
+        };
+        self.manifests().into_iter().map(sent).collect()
     }
 
     pub(crate) fn get(&self, id: &RunnerId) -> Option<Arc<dyn AnyRunner>> {

@@ -34,7 +34,7 @@ const DROPPED_BYTES_MAX: usize = 16 * 1024 * 1024;
 /// The rate at which the body of an upload must arrive on average, after the first `limits.request_timeout_s`.
 const UPLOAD_BYTES_PER_S_MIN: u64 = 16 * 1024;
 /// Longest lifetime that can be requested: a hundred years.
-const LIFETIME_S_MAX: i64 = 3_155_760_000;
+pub(crate) const LIFETIME_S_MAX: i64 = 3_155_760_000;
 
 pub(crate) async fn upload(
     State(app): State<App>,

@@ -2,7 +2,7 @@
 //!
 //! Invariant: a body is read within its size limit and timeout, and only after authentication.
 
-use crate::accept::wants_stream;
+use crate::accept::{language, wants_stream};
 use crate::access::Caller;
 use crate::query::Params;
 use crate::response::{ApiResult, Problem};
@@ -36,13 +36,14 @@ pub(crate) async fn accept(
     check_type(request.headers())?;
     sender.traceparent = traceparent(request.headers());
     let live = wants_stream(request.headers());
+    let language = language(request.headers());
     let body = read_body(&app, request.into_body()).await?;
     let event = NewEvent::parse(&body).map_err(|error| Problem::invalid(error.to_string()))?;
     let workspace = event.workspace_id.clone().unwrap_or_else(|| DEFAULT_WORKSPACE.to_owned());
     let (answer, new) = app.host.accept(&sender, event).await?;
     if live {
         let access = StreamAccess::new(&app, &caller);
-        return stream::accepted(&app, access, &workspace, answer).await;
+        return stream::accepted(&app, access, &workspace, answer, language).await;
     }
     let status = if new { StatusCode::ACCEPTED } else { StatusCode::OK };
     Ok((status, Json(answer)).into_response())

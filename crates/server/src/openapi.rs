@@ -4,6 +4,7 @@
 //! below compare the document with the table of routes and with `docs/openapi.json`, from which the types of the
 //! web interface are generated; `tests/outside` compares it with a running host.
 
+mod generators;
 mod operations;
 mod parts;
 mod schemas;
@@ -35,7 +36,7 @@ fn describe(page_size_max: usize, cookie: &str, base_path: &str) -> Value {
         let methods = paths.entry(operation.path).or_insert_with(|| json!({}));
         methods[operation.method] = operation.described;
     }
-    json!({
+    let mut document = json!({
         "openapi": "3.1.0",
         "info": {
             "title": "Greenroom",
@@ -79,7 +80,9 @@ fn describe(page_size_max: usize, cookie: &str, base_path: &str) -> Value {
             "responses": parts::problems(),
             "schemas": schemas::all(),
         },
-    })
+    });
+    generators::simplify(&mut document);
+    document
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! Runs: list, follow, cancel, replay.
 
-use crate::accept::wants_stream;
+use crate::accept::{language, wants_stream};
 use crate::access::Caller;
 use crate::events::{check_type, read_body};
 use crate::facts::{can_read, empty_page, stored_filter};
@@ -146,12 +146,13 @@ pub(crate) async fn results(
     load(&app, &caller, workspace, &run_id).await?;
     let after = params.number("after")?.unwrap_or(0);
     let last = last_event_id(&headers)?;
+    let language = language(&headers);
     if wants_stream(&headers) {
         let after = last.unwrap_or(after);
         let access = StreamAccess::new(&app, &caller);
-        return stream::follow(&app, access, workspace, &run_id, after).await;
+        return stream::follow(&app, access, workspace, &run_id, after, language).await;
     }
-    let page = app.host.results(workspace, &run_id, after, params.limit()?).await?;
+    let page = app.host.results(workspace, &run_id, after, params.limit()?, language).await?;
     ok(page.ok_or_else(|| Problem::not_found("run"))?)
 }
 

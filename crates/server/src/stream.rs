@@ -12,6 +12,7 @@ use bytes::Bytes;
 use futures_util::stream::{self, Stream, StreamExt};
 use greenroom_host::Subscription;
 use greenroom_protocol::EventAnswer;
+use greenroom_tools::ui::Language;
 use std::convert::Infallible;
 use std::time::Duration;
 
@@ -24,6 +25,7 @@ pub(crate) async fn accepted(
     access: StreamAccess,
     workspace: &str,
     accepted: EventAnswer,
+    language: Language,
 ) -> ApiResult {
     let body = serde_json::to_string(&accepted).unwrap_or_default();
     let first = Bytes::from(format!("event: accepted\ndata: {body}\n\n"));
@@ -33,7 +35,7 @@ pub(crate) async fn accepted(
     };
     let head = stream::once(async move { first });
     Ok(match results {
-        Some(results) => respond(head.chain(frames(app, access, results))),
+        Some(results) => respond(head.chain(frames(app, access, results.with_cards(language)))),
         None => respond(head),
     })
 }
@@ -45,12 +47,13 @@ pub(crate) async fn follow(
     workspace: &str,
     run_id: &str,
     after: i64,
+    language: Language,
 ) -> ApiResult {
     let results = app.host.subscribe(workspace, run_id, after).await?;
     let results = results.ok_or_else(|| Problem::not_found("run"))?;
     // A comment first, so that the headers are sent at once.
     let head = stream::once(async { Bytes::from_static(b": following\n\n") });
-    Ok(respond(head.chain(frames(app, access, results))))
+    Ok(respond(head.chain(frames(app, access, results.with_cards(language)))))
 }
 
 fn frames(

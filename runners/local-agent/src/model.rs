@@ -14,7 +14,6 @@ use greenroom_sdk::{
     CountTokensParams, ModelInvokeParams, ModelMessage, ModelPermission, ModelStreamItem, Object,
     ProviderResponse, Role, RunCtx, RunFailure, ToolResource, Value, json,
 };
-use sha2::{Digest, Sha256};
 use std::collections::HashSet;
 use std::time::Duration;
 use tokio::time::timeout;
@@ -197,7 +196,7 @@ impl<'a> Models<'a> {
 
     fn params(&self, mut messages: Vec<ModelMessage>, tools: &[ToolResource]) -> ModelInvokeParams {
         let mut options = self.config.model_options();
-        if let Some(key) = session_key(self.ctx) {
+        if let Some(key) = self.ctx.context.session_key.clone() {
             options.entry("cache_key").or_insert_with(|| key.into());
         }
         let mut offered = None;
@@ -319,21 +318,6 @@ impl<'a> ResponseState<'a> {
     fn failed(&self, failure: RunFailure) -> FailedResponse {
         FailedResponse { failure, started: self.started }
     }
-}
-
-/// The same in every request of a conversation: a provider keeps the prompts of one key together.
-fn session_key(ctx: &RunCtx) -> Option<String> {
-    let conversation = ctx.conversation.as_ref()?;
-    let agent = ctx.metadata.get("agent").and_then(Value::as_str);
-    let parts = json!([
-        conversation.workspace_id,
-        conversation.bot_id,
-        agent,
-        conversation.conversation_id,
-        conversation.thread_id
-    ]);
-    let hash = Sha256::digest(parts.to_string().as_bytes());
-    Some(hash[..16].iter().fold(String::new(), |text, byte| format!("{text}{byte:02x}")))
 }
 
 /// Whether it is a chat model.

@@ -17,6 +17,7 @@ from greenroom_sdk import (
     DeadlineExceeded,
     HostError,
     InvalidArgument,
+    Manifest,
     NotFound,
     PayloadTooLarge,
     Plugin,
@@ -27,6 +28,7 @@ from greenroom_sdk import (
     message,
     testing,
 )
+from greenroom_sdk.wire.connection import sent
 
 VIEW = {
     "artifact_id": "a1",
@@ -413,3 +415,32 @@ def test_a_call_too_large_for_the_wire_is_refused_here() -> None:
     error, ran = ran_with(host, lambda ctx, api: api.storage.set("plugin", "k", b"x" * 7_000_000))
     assert isinstance(error, PayloadTooLarge)
     assert ran.requests == []
+
+
+def test_a_static_part_of_the_context_is_read_by_its_reference() -> None:
+    block = b'[["files.read","Reads a file",{}]]'
+    item = {"offset": 0, "data_base64": base64.b64encode(block).decode()}
+    host = testing.Host().on(
+        "artifacts.open_stream", lambda p: testing.Reply({"size_bytes": len(block), "sha256": "0" * 64}, [item])
+    )
+    reference = {"kind": "tools", "hash": "sha256:abc", "artifact_id": "sha256:abc"}
+    host._context["runtime"]["static_refs"] = {"tools": reference, "grant": {"kind": "grant", "hash": "sha256:def"}}
+
+    async def work(ctx: RunCtx, api: Api) -> Any:
+        return [await api.artifacts.static_part(kind) for kind in ("tools", "grant", "skills")]
+
+    outcome, ran = ran_with(host, work)
+    assert outcome == [block, None, None]
+    assert [call["artifact_id"] for call in ran.calls("artifacts.open_stream")] == ["sha256:abc"]
+
+
+def test_a_manifest_asks_for_references_only_if_it_says_so() -> None:
+    def sent_context(manifest: Manifest) -> Any:
+        return sent(manifest.of("tests", "caller"))["context"]
+
+    silent = sent_context(Manifest("default"))
+    assert "wants_static_context_refs" not in silent
+    assert silent["owns_compaction"] is True
+    for wanted in (True, False):
+        spoken = sent_context(Manifest("default", context={"wants_static_context_refs": wanted}))
+        assert spoken["wants_static_context_refs"] is wanted

@@ -43,6 +43,7 @@ VARIANTS = {"ContentElement": "{}Element", "ModelStreamItem": "Model{}", "Record
 SPECIAL = {
     "RunnerId": "Annotated[StrictStr, AfterValidator(_rules.runner_id)]",
     "Moment": "Annotated[Union[int, float], BeforeValidator(_rules.moment)]",
+    "ModelSegment": "dict[str, Any]",
     "I18nObject": "Annotated[Union[StrictStr, dict[str, StrictStr]], BeforeValidator(_rules.present_texts)]",
 }
 EXTRA_BASES = {"ProviderResponse": "Answer", "ToolCallResult": "ToolAnswer", "CallToolResult": "ToolAnswer"}

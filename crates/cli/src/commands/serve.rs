@@ -173,7 +173,7 @@ impl Running {
         let host = Host::start(HostOptions {
             store,
             objects,
-            settings: wiring::settings(&config, doors.for_children()),
+            settings: wiring::settings(&config, &data, doors.for_children()),
             runners: runners.clone(),
             runtime: wiring::runtime(&config, &program, &data),
             resources: resources.clone(),
@@ -288,7 +288,7 @@ impl Running {
         let data = self.folder.path();
         let runners = wiring::runners(&config, &self.program, data, self.doors.for_children());
         let resources = wiring::resources(&config, &self.program, data, self.doors.for_children());
-        let settings = wiring::settings(&config, self.doors.for_children());
+        let settings = wiring::settings(&config, data, self.doors.for_children());
         match self.host.reload(settings, runners.clone(), resources.clone()).await {
             Ok(()) => {
                 (self.runners, self.resources) = (runners, resources);
@@ -328,7 +328,8 @@ impl Running {
         for runner in runners.iter().filter(|runner| !self.runners.contains(runner)) {
             tracing::info!(runner = runner.name, "restarting: its files changed");
         }
-        let settings = wiring::settings(&self.config, self.doors.for_children());
+        let settings =
+            wiring::settings(&self.config, self.folder.path(), self.doors.for_children());
         match self.host.reload(settings, runners.clone(), resources.clone()).await {
             Ok(()) => (self.runners, self.resources) = (runners, resources),
             Err(error) => output::note(&format!("error: {error}")),

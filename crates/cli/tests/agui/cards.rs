@@ -135,3 +135,34 @@ async fn cards_have_the_catalogue_that_the_client_knows() {
         assert!(messages.contains(&format!("\"catalogId\":\"{expected}\"")), "{messages}");
     }
 }
+
+#[tokio::test]
+async fn the_results_of_a_run_have_the_card_of_a_completed_call() {
+    let stage = Stage::open("").await;
+    talk(&stage, "assistant", &input("t1", "r1", CREATE)).await;
+    let runs = stage.api.json(Request::get("/v1/runs?conversation_id=t1")).await.unwrap().1;
+    let run_id = runs["items"][0]["run_id"].as_str().unwrap();
+    let path = format!("/v1/runs/{run_id}/results");
+    let page = stage.api.json(Request::get(path.as_str())).await.unwrap().1;
+    let items = page["items"].as_array().unwrap();
+    let called = items.iter().find(|item| item["type"] == "tool.call.completed").unwrap();
+    let card = &called["data"]["ui_schema"];
+    assert!(card["operations"].is_array(), "{called}");
+    assert!(card.to_string().contains("calendar.delete"), "{card}");
+    assert!(!page.to_string().contains("ui_hints"), "{page}");
+    // The same in the stream of a reader, in the language that it asks for.
+    let streamed = async |language: &str| {
+        let request = Request::get(path.as_str())
+            .header("accept", "text/event-stream")
+            .header("accept-language", language);
+        let body = stage.api.send(request).await.unwrap().body().await.unwrap();
+        let text = String::from_utf8(body).unwrap();
+        let of_call = text.split("\n\n").find(|it| it.starts_with("event: tool.call.completed"));
+        let data = of_call.unwrap().lines().find_map(|line| line.strip_prefix("data: ")).unwrap();
+        serde_json::from_str::<Value>(data).unwrap()["data"]["ui_schema"].clone()
+    };
+    assert_eq!(streamed("en").await, *card);
+    let chinese = streamed("zh-CN").await;
+    assert_ne!(chinese, *card);
+    assert!(chinese.to_string().contains("calendar.delete"), "{chinese}");
+}

@@ -190,6 +190,44 @@ fn check_warns_of_what_is_missing_and_doctor_calls_it_a_problem() {
 }
 
 #[test]
+fn check_tells_of_granted_files_that_cannot_be_read_and_refuses_secret_ones() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = |name: &str| dir.path().join(name);
+    std::fs::create_dir(file("docs")).unwrap();
+    std::fs::write(file("docs/handbook.md"), "# Whales").unwrap();
+    std::os::unix::fs::symlink("handbook.md", file("docs/link.md")).unwrap();
+    std::fs::write(file("key"), "key-0123456789abcdef").unwrap();
+    let with = |files: &str| {
+        let text = format!(
+            "[agents.a]\nrunner = \"plugin:greenroom/echo/default\"\nevents = []\n\
+             grant = {{ files = [{files}] }}\n\
+             [tokens.t]\nrole = \"reader\"\ntoken = {{ file = \"key\" }}\n"
+        );
+        std::fs::write(file("greenroom.toml"), text).unwrap();
+        told(dir.path(), &["check"])
+    };
+    let fine = with("\"docs/handbook.md\"");
+    assert!(fine.starts_with("exit 0") && !fine.contains("granted file"), "{fine}");
+    let lacking = with(r#""docs/gone.md", "docs/link.md", "docs", "docs/handbook.md""#);
+    assert!(lacking.starts_with("exit 0") && lacking.contains("with 3 warnings"), "{lacking}");
+    for reason in [
+        "agent `a`: the granted file `docs/gone.md` does not exist",
+        "agent `a`: the granted file `docs/link.md` is behind a symbolic link",
+        "agent `a`: the granted file `docs` is a folder",
+    ] {
+        assert!(lacking.contains(reason), "{lacking}");
+    }
+    for (files, reason) in [
+        ("\"key\"", "`key` is a file with a secret"),
+        ("\"greenroom.toml\"", "`greenroom.toml` is the configuration itself"),
+        ("\"../docs\"", "`../docs` is not the path of a file to grant"),
+    ] {
+        let refused = with(files);
+        assert!(refused.starts_with("exit 2") && refused.contains(reason), "{refused}");
+    }
+}
+
+#[test]
 fn doctor_goes_on_behind_a_broken_configuration() {
     let dir = tempfile::tempdir().unwrap();
     let broken = format!("[limits]\nlane_lenght = 5\nlane_length = 7\n\n{GAPS}");

@@ -9,6 +9,7 @@ mod facts;
 mod files;
 mod frozen;
 mod fuzz;
+mod granted_files;
 mod matrix;
 mod people;
 mod records;
@@ -16,6 +17,7 @@ mod said;
 mod sessions;
 mod situations;
 mod stage;
+mod statics;
 mod theft;
 mod wire;
 

@@ -80,6 +80,12 @@ impl Wire {
         self.list_runners(half, plugin).await;
     }
 
+    /// The same with runners of one's own.
+    pub(crate) async fn offer(&self, plugin: &str, runners: Value) {
+        let half = self.introduce(plugin).await;
+        self.answer(&half.0, json!({"runners": runners})).await;
+    }
+
     /// The first half: the host has heard who this says it is, and waits for what it offers.
     pub(crate) async fn introduce(&self, plugin: &str) -> HalfShaken {
         let asked = self.asked("initialize").await;

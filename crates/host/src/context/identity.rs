@@ -15,6 +15,7 @@ use greenroom_store::session_key;
 use greenroom_store::types::{NewDelivery, RunRow};
 use greenroom_surfaces::{Capabilities, Content, File, OutboundMessage, action};
 use serde_json::{Value, json};
+use sha2::{Digest, Sha256};
 use std::collections::BTreeSet;
 
 /// The identity of a run: everything that may own state, deliveries or artifacts.
@@ -112,6 +113,16 @@ impl Identity {
             Threads::Apart => Some(&self.session),
             Threads::Together => None,
         }
+    }
+
+    /// The same in every run of the session: workspace, bot, binding, runner, conversation and thread (seed 003 §6).
+    /// It says nothing about them to a provider that gets it.
+    pub(crate) fn session_key(&self) -> Option<String> {
+        let conversation = self.conversation_id.as_deref()?;
+        let session = self.own_session().unwrap_or_default();
+        let parts = [&self.workspace_id, session, &self.agent, &self.runner_id, conversation];
+        let hash = Sha256::digest(owner(&parts).as_bytes());
+        Some(ids::hex(&hash[..16]))
     }
 
     /// Whether something of a conversation and session is the run's own.

@@ -9,6 +9,7 @@ use crate::cursor::Cursors;
 use crate::delivery::Mailbox;
 use crate::feed::Feeds;
 use crate::grant::{Grant, GrantCache};
+use crate::granted_files::GrantedFiles;
 use crate::ids::now_ms;
 use crate::live::{Live, LiveRun};
 use crate::metrics::Metrics;
@@ -68,6 +69,7 @@ pub(crate) struct Shared {
     pub(crate) budgets: Arc<Budgets>,
     pub(crate) tool_vectors: ToolVectors,
     pub(crate) grant_cache: GrantCache,
+    pub(crate) granted_files: GrantedFiles,
     pub(crate) ungranted: Ungranted,
     pub(crate) telemetry: Telemetry,
     /// Unix milliseconds.

@@ -3,22 +3,22 @@
 //! Invariant: an artifact that is out of reach, expired or missing is the same `not_found`; an artifact that
 //! a run creates belongs to it and to its conversation.
 
-use super::call::{Answer, Call, answer, failed, not_found, refuse, stale};
+use super::call::{Answer, Call, answer, failed, refuse, stale};
 use super::events::reach_name;
-use crate::artifacts::{
-    ArtifactError, Artifacts, Draft, Kept, expiry, is_within, owner_of, view, view_of_new,
-};
+use super::readable::Readable;
+use crate::artifacts::{ArtifactError, Draft, Kept, expiry, owner_of, view, view_of_new};
 use crate::host::Shared;
 use crate::ids::now_ms;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
 use futures_util::StreamExt;
-use greenroom_objects::{ObjectId, Staged};
+use greenroom_objects::Staged;
 use greenroom_protocol::api::artifacts::{
     ArtifactCreateParams, ArtifactIdParams, ArtifactRange, ArtifactStreamEnd, ArtifactStreamItem,
     ArtifactView, OpenStreamParams, ReadRangeParams,
 };
+use greenroom_protocol::manifest::ArtifactPermission;
 use greenroom_protocol::{AgentAPIError, ErrorCode};
 use greenroom_store::StoreError;
 use greenroom_store::commands::{ArtifactWritten, CreateArtifact, RunFence};
@@ -31,19 +31,18 @@ const STREAM_PIECE_BYTES: usize = 64 * 1024;
 
 pub(super) async fn metadata(call: &mut Call<'_>) -> Answer {
     let params: ArtifactIdParams = call.params()?;
-    let row = asked_for(call, &params.artifact_id).await?;
-    answer(&view(&row))
+    let found = asked_for(call, &params.artifact_id, ArtifactPermission::Metadata).await?;
+    answer(&view(&found.row))
 }
 
 pub(super) async fn read_range(call: &mut Call<'_>) -> Answer {
     let params: ReadRangeParams = call.params()?;
-    let row = asked_for(call, &params.artifact_id).await?;
-    let (id, size) = bytes_of(&row)?;
+    let found = asked_for(call, &params.artifact_id, ArtifactPermission::Read).await?;
+    let size = found.size();
     let start = params.offset.min(size);
     let length = u64::from(params.length).min(call.settings.limits.read_range_bytes);
     let end = size.min(start.saturating_add(length));
-    let bytes = call.shared.artifacts.objects.read(id, start..end).await;
-    let bytes = bytes.map_err(|error| failure(ArtifactError::Objects(error)))?;
+    let bytes = found.read(call, start..end).await?;
     answer(&ArtifactRange {
         data_base64: STANDARD.encode(&bytes),
         offset: params.offset,
@@ -55,11 +54,10 @@ pub(super) async fn read_range(call: &mut Call<'_>) -> Answer {
 
 pub(super) async fn open_stream(call: &mut Call<'_>) -> Answer {
     let params: OpenStreamParams = call.params()?;
-    let row = asked_for(call, &params.artifact_id).await?;
-    let (id, size) = bytes_of(&row)?;
+    let found = asked_for(call, &params.artifact_id, ArtifactPermission::Read).await?;
+    let size = found.size();
     let mut offset = params.offset.min(size);
-    let pieces = call.shared.artifacts.objects.stream(id, offset..size).await;
-    let mut pieces = pieces.map_err(|error| failure(ArtifactError::Objects(error)))?;
+    let mut pieces = found.stream(call, offset..size).await?;
     loop {
         // Nothing is read from the object store before the runner has room for it.
         call.sink.room().await;
@@ -74,7 +72,7 @@ pub(super) async fn open_stream(call: &mut Call<'_>) -> Answer {
             offset += part.len() as u64;
         }
     }
-    answer(&ArtifactStreamEnd { size_bytes: size, sha256: row.sha256 })
+    answer(&ArtifactStreamEnd { size_bytes: size, sha256: found.row.sha256 })
 }
 
 pub(super) async fn create(call: &mut Call<'_>) -> Answer {
@@ -114,13 +112,13 @@ pub(super) async fn read_whole(
     artifact_id: &str,
     bytes_max: u64,
 ) -> Result<(ArtifactRow, Bytes), AgentAPIError> {
-    let row = load(call, artifact_id).await?;
-    let (id, size) = bytes_of(&row)?;
+    let found = Readable::find(call, artifact_id, ArtifactPermission::Read).await?;
+    let size = found.size();
     if size > bytes_max {
         return Err(failure(ArtifactError::TooLarge { bytes_max }));
     }
-    let bytes = call.shared.artifacts.objects.read(id, 0..size).await;
-    Ok((row, bytes.map_err(|error| failure(ArtifactError::Objects(error)))?))
+    let bytes = found.read(call, 0..size).await?;
+    Ok((found.row, bytes))
 }
 
 /// Stores bytes that a call of the run produced; they belong to the run and its conversation.
@@ -179,23 +177,14 @@ pub(super) fn about(call: &mut Call<'_>, artifact_id: Option<&str>) {
     call.about(artifact_id, Some(reach_name(reach).into()));
 }
 
-/// The artifact that a call is about.
-async fn asked_for(call: &mut Call<'_>, artifact_id: &str) -> Result<ArtifactRow, AgentAPIError> {
+/// What a call is about.
+async fn asked_for(
+    call: &mut Call<'_>,
+    artifact_id: &str,
+    operation: ArtifactPermission,
+) -> Result<Readable, AgentAPIError> {
     about(call, Some(artifact_id));
-    load(call, artifact_id).await
-}
-
-/// An artifact within the run's reach.
-async fn load(call: &Call<'_>, artifact_id: &str) -> Result<ArtifactRow, AgentAPIError> {
-    let row = call.shared.artifact(call.workspace(), artifact_id).await;
-    let row = row.map_err(|error| failed(&error))?;
-    let (identity, reach) = (&call.rights.identity, call.rights.grant.artifacts.reach);
-    row.filter(|row| is_within(row, identity, reach)).ok_or_else(|| not_found("artifact"))
-}
-
-fn bytes_of(row: &ArtifactRow) -> Result<(ObjectId, u64), AgentAPIError> {
-    let id = Artifacts::place_of(row).map_err(failure)?;
-    Ok((id, u64::try_from(row.size).unwrap_or(0)))
+    Readable::find(call, artifact_id, operation).await
 }
 
 pub(super) fn failure(error: ArtifactError) -> AgentAPIError {

@@ -5,10 +5,13 @@
 //! conversation does not.
 
 use super::call::{Answer, Call, answer, failed, not_found, refuse};
-use super::{Trail, history, no_run};
+use super::{Trail, artifacts, history, no_run};
+use crate::granted_files::RunFile;
 use crate::host::Shared;
 use crate::ids::{now_ms, rfc3339};
 use crate::query::run_view;
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
 use greenroom_protocol::api::{PAGE_LIMIT_DEFAULT, PAGE_LIMIT_MAX};
 use greenroom_protocol::{AgentAPIError, ErrorCode, RunStatus};
 use greenroom_runtime::ProxyCall;
@@ -65,6 +68,7 @@ struct Params {
     limit: Option<u32>,
     direction: Option<String>,
     reason: Option<String>,
+    file_key: Option<String>,
 }
 
 impl Params {
@@ -84,7 +88,8 @@ pub(super) async fn serve(call: &mut Call<'_>, method: LangbotMethod) -> Answer 
         LangbotMethod::GetPrompt => {
             answer(&json!({"prompt": prompt(call.rights.grant.config.get("prompt"))}))
         }
-        LangbotMethod::GetConfigFile | LangbotMethod::HistoryPage => Err(not_found("file")),
+        LangbotMethod::GetConfigFile => config_file(call, &params).await,
+        LangbotMethod::HistoryPage => Err(not_found("file")),
         LangbotMethod::RunGet => answer(&record(target(call, &params).await?)),
         LangbotMethod::RunList => runs(call, &params).await,
         LangbotMethod::RunEventsPage => results(call, &params).await,
@@ -94,6 +99,18 @@ pub(super) async fn serve(call: &mut Call<'_>, method: LangbotMethod) -> Answer 
             Err(refuse(ErrorCode::Unauthorized, message).detail("reason", "not_granted"))
         }
     }
+}
+
+/// A granted file, by its id or by the name that the configuration gives it.
+async fn config_file(call: &mut Call<'_>, params: &Params) -> Answer {
+    let key = params.file_key.as_deref().unwrap_or_default();
+    call.about(Some(key), Some("file".into()));
+    let is_named = |file: &&RunFile| file.granted.file_id == key || file.granted.name == key;
+    let file = call.rights.files.iter().find(is_named).ok_or_else(|| not_found("file"))?;
+    // In base64, within one response.
+    let bytes_max = call.settings.limits.response_bytes as u64 / 4 * 3 - 1024;
+    let (_, bytes) = artifacts::read_whole(call, &file.granted.file_id, bytes_max).await?;
+    answer(&json!({"file_base64": STANDARD.encode(&bytes)}))
 }
 
 /// `run_get` of a run that has ended, about itself: how a runner without a stop request learns of its end.

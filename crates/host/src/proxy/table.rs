@@ -211,6 +211,12 @@ impl Needs {
             Needs::Knowledge(operation) => grant.knowledge.operations.contains(&operation),
             Needs::History(operation) => grant.history.operations.contains(&operation),
             Needs::Event(operation) => grant.events.operations.contains(&operation),
+            // The handlers check which of the two it is about.
+            Needs::Artifact(ArtifactPermission::Metadata | ArtifactPermission::Read)
+                if !grant.files.is_empty() =>
+            {
+                true
+            }
             Needs::Artifact(operation) => grant.artifacts.operations.contains(&operation),
             Needs::State => !grant.state.is_empty(),
             Needs::Storage => !grant.storage.is_empty(),

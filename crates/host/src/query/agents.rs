@@ -4,7 +4,7 @@
 
 use crate::binding::{Match, explain, resolve};
 use crate::context::workspace_of;
-use crate::gateway::{Refusal, surface};
+use crate::gateway::{Refusal, refuse_host_source, surface};
 use crate::grant::Grant;
 use crate::host::Host;
 use crate::resources::granted_resources;
@@ -41,6 +41,7 @@ impl Host {
 
     /// The agent that an event would go to, and its grant. Nothing is stored.
     pub fn try_event(&self, event: &NewEvent) -> Result<Value, Refusal> {
+        refuse_host_source(event)?;
         let settings = self.settings();
         let workspace = workspace_of(event);
         let candidates: Vec<Value> = explain(&settings.agents, event, workspace)

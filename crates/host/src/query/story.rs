@@ -103,6 +103,7 @@ impl Host {
             grant.insert("hash".to_owned(), json!(facts.run.grant_hash));
             if audience == Audience::Sender {
                 grant.insert("config".to_owned(), Value::Null);
+                grant.remove("files");
             }
         }
         grant

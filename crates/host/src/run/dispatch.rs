@@ -4,10 +4,12 @@ use super::RunTask;
 use super::stop::{Stop, unavailable};
 use crate::context::ContextParts;
 use crate::grant::Grant;
+use crate::granted_files::RunFile;
 use crate::ids::now_ms;
 use crate::live::Rights;
 use crate::proxy::audit::Subject;
 use crate::resources::{Resources, granted_resources};
+use crate::statics;
 use greenroom_protocol::{AgentRunRequest, AgentRunnerManifest, RunnerId};
 use greenroom_runtime::{RunHandle, Unavailable};
 use greenroom_store::StoreError;
@@ -62,12 +64,14 @@ impl RunTask {
         let narrowed = self.envelope.limited_to.as_ref().map(|_| grant.within_conversation());
         let grant = narrowed.as_ref().unwrap_or(grant);
         let resources = self.shared.resources.load_full();
+        let files = self.shared.files_of(grant, &self.run.run_id).await;
         let mut context = loop {
-            match self.context(grant, &resources).await {
+            match self.context(manifest, grant, &resources).await {
                 Ok(context) => break context,
                 Err(error) => self.wait_for_store(&error).await?,
             }
         };
+        context.resources.files = files.iter().map(RunFile::resource).collect();
         self.inline_files(manifest, &mut context.input).await;
         let request = AgentRunRequest {
             runner_id: manifest.id.clone(),
@@ -86,7 +90,7 @@ impl RunTask {
             runner_id: Some(self.run.runner_id.clone()),
         });
         let grant = Arc::clone(grant);
-        self.live.granted(Rights { grant, resources, identity, attempt, subject });
+        self.live.granted(Rights { grant, resources, identity, files, attempt, subject });
         let handle = tokio::select! {
             // Usually there is room, and `stopped` is never polled.
             biased;
@@ -137,6 +141,7 @@ impl RunTask {
 
     async fn context(
         &self,
+        manifest: &AgentRunnerManifest,
         grant: &Grant,
         resources: &Resources,
     ) -> Result<greenroom_protocol::AgentRunContext, StoreError> {
@@ -147,6 +152,11 @@ impl RunTask {
         let can = identity.capabilities.as_ref();
         let is_able = |action: &str| can.is_some_and(|can| can.actions.contains(action));
         resources.platform_capabilities.retain(|action, _| is_able(action));
+        let wanted = manifest.context.wants_static_context_refs;
+        let static_refs = statics::references(grant, &resources, wanted);
+        if statics::by_reference(manifest, grant) {
+            resources.tools.iter_mut().for_each(statics::without_schemas);
+        }
         let parts = ContextParts {
             run: &self.run,
             envelope: &self.envelope,
@@ -159,6 +169,7 @@ impl RunTask {
             host_url: self.shared.settings.load().host_url.clone(),
             traceparent: self.shared.traceparent(&identity),
             resources,
+            static_refs,
             remaining: self.live.deadline.left(),
             now_ms: now_ms(),
             timezone: self.shared.settings.load().timezone.clone(),

@@ -1,6 +1,6 @@
 //! `models.*`: completions, streams, rankings and embeddings of granted models.
 //!
-//! Segments are open objects: providers define their types.
+//! Segments are sent back as they came: their fields are described by [`ModelSegment`], and unknown ones survive.
 //!
 //! Invariant: a model is identified by its id in `ctx.resources.models`, never by a provider's name.
 
@@ -29,6 +29,7 @@ pub struct ModelMessage {
     /// For `assistant` messages: the unchanged segments of an earlier response, for providers that need
     /// their reasoning back.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<Vec<ModelSegment>>")]
     pub segments: Option<Vec<Object>>,
     /// For `tool` messages: whether the call failed, for providers that are told.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -113,10 +114,49 @@ impl Params for ModelStreamParams {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ProviderResponse {
     #[serde(default)]
+    #[schemars(with = "Vec<ModelSegment>")]
     pub segments: Vec<Object>,
     /// `model`, `finish_reason`, `usage`.
     #[serde(default)]
     pub metadata: Object,
+}
+
+/// A part of a response of a model (CONTRACT §3): how its fields are published.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ModelSegment {
+    #[serde(rename = "type")]
+    pub kind: ModelSegmentKind,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub text: Option<String>,
+    /// Of media: the bytes in base64. Of reasoning: what the provider needs back.
+    #[serde(default, skip_serializing_if = "Value::is_null")]
+    pub data: Value,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mime_type: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub artifact_id: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tool_call: Option<ModelToolCall>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tool_result: Option<Object>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ui: Option<Object>,
+    /// Unknown fields, preserved.
+    #[serde(flatten)]
+    pub extra: Object,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum ModelSegmentKind {
+    Text,
+    Reasoning,
+    Image,
+    Audio,
+    Video,
+    Ui,
+    ToolCall,
+    ToolResult,
 }
 
 impl ProviderResponse {
@@ -132,14 +172,29 @@ impl ProviderResponse {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum ModelStreamItem {
-    TextDelta { text: String },
-    ReasoningDelta { text: String },
-    ToolCallStart { id: String, name: String },
-    ToolCallDelta { id: String, args_text: String },
+    TextDelta {
+        text: String,
+    },
+    ReasoningDelta {
+        text: String,
+    },
+    ToolCallStart {
+        id: String,
+        name: String,
+    },
+    ToolCallDelta {
+        id: String,
+        args_text: String,
+    },
     ToolCallEnd(ModelToolCall),
-    Media { segment: Object },
+    Media {
+        #[schemars(with = "ModelSegment")]
+        segment: Object,
+    },
     Usage(Object),
-    Finish { reason: String },
+    Finish {
+        reason: String,
+    },
 }
 
 /// The parameters of `models.rerank`.

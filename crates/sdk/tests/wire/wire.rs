@@ -24,6 +24,9 @@ fn a_host_greets_the_runner_and_learns_what_it_offers() {
     assert_eq!(runners[0]["protocol_version"], "1");
     assert_eq!(runners[0]["capabilities"]["streaming"], true);
     assert_eq!(runners[0]["permissions"]["models"], json!([]));
+    // It does not ask for tools by reference: that is said, not left to a default.
+    assert_eq!(runners[0]["context"].get("wants_static_context_refs"), None);
+    assert_eq!(runners[0]["context"]["owns_compaction"], true);
 }
 
 #[test]

@@ -97,7 +97,7 @@ fn events() -> Vec<Operation> {
          body gets the first response again; without an `event_id` one is generated.",
     )
     .answers("202", accepted(answer))
-    .answers("200", accepted("The same event was sent before."))
+    .answers("200", accepted_or_followed())
     .refuses(&["404", "408", "409", "413", "415", "429"]);
     accept.described["requestBody"] = json!({"required": true,
         "content": {"application/json": {"schema": by_ref("schemas", "NewEvent")}}});
@@ -118,7 +118,7 @@ fn events() -> Vec<Operation> {
     ]
 }
 
-/// The response to an event, as JSON or as the first frame of a stream.
+/// The response to an event.
 fn accepted(about: &str) -> Value {
     let mut response = json_body(about, by_ref("schemas", "EventAnswer"));
     let link = |operation: &str, id: &str| json!({"operationId": operation, "parameters": {"id": format!("$response.body#/{id}")}});
@@ -126,9 +126,15 @@ fn accepted(about: &str) -> Value {
         "run": link("get_run", "run_id"), "results": link("list_results", "run_id"),
         "story": link("get_story", "run_id"), "replay": link("replay_run", "run_id"),
         "cancel": link("cancel_run", "run_id")});
+    response
+}
+
+/// The response to a duplicate, and to every event of a sender that follows its run.
+fn accepted_or_followed() -> Value {
+    let mut response = accepted("The same event was sent before, or the results follow.");
     response["content"]["text/event-stream"] = event_stream(
-        "With `Accept: text/event-stream`, status 200: first `event: accepted` with the same object, then \
-         the results of the run until it ends.",
+        "With `Accept: text/event-stream`: first `event: accepted` with the same object, then the results of \
+         the run until it ends.",
     );
     response
 }

@@ -2,9 +2,9 @@
 //!
 //! Invariant: a parameter or an error is described once and referred to by name.
 
+use super::schemas::rules::{self, file_name, lifetime};
 use crate::query::{LIMIT_DEFAULT, VALUE_BYTES_MAX};
 use greenroom_protocol::api::platform::ApprovalStatus;
-use greenroom_protocol::event::EVENT_ID_BYTES_MAX;
 use greenroom_protocol::payload::StateScope;
 use greenroom_store::types::DeliveryStatus;
 use serde_json::{Map, Value, json};
@@ -56,13 +56,14 @@ fn filters() -> Value {
 
 fn common(page_size_max: usize) -> Value {
     let text = || json!({"type": "string", "maxLength": VALUE_BYTES_MAX, "pattern": PLAIN});
+    let not_empty = || json!({"type": "string", "minLength": 1, "maxLength": VALUE_BYTES_MAX, "pattern": PLAIN});
     let number = || json!({"type": "integer", "minimum": 0, "maximum": i64::MAX});
     let limit = json!({"type": "integer", "minimum": 1, "maximum": page_size_max,
         "default": LIMIT_DEFAULT.min(page_size_max)});
     let mut parts = json!({
         "workspace_id": query("workspace_id", "Default: `default`.", text()),
         "conversation_id": query("conversation_id", "Of this conversation only.", text()),
-        "actor": header("x-greenroom-actor", "For admins: the owner of the records."),
+        "actor": name_header("x-greenroom-actor", "For admins: the owner of the records."),
         "own_page": header("X-Greenroom", "`1` with a session or to sign in; not needed with a token."),
         "agent": query("agent", "Of this agent only.", text()),
         "status": query("status", "In this status only.", by_ref("schemas", "RunStatus")),
@@ -78,16 +79,16 @@ fn common(page_size_max: usize) -> Value {
         "denied": query("denied", "Refused calls only.",
             json!({"type": "boolean", "default": false})),
         "source": query("source", "From this source only.", text()),
-        "cursor": query("cursor", "`next_cursor` of the previous page of the same list.", text()),
+        "cursor": query("cursor", "`next_cursor` of the previous page of the same list.", cursor("string".into())),
         "limit": query("limit", "Maximum number of items.", limit),
         "after": query("after", "Results after this number only.", number()),
         "q": {"name": "q", "in": "query", "required": true, "description": "Search text.",
-            "schema": {"type": "string", "minLength": 1, "maxLength": 1024}},
-        "name": query("name", "A file name, at most 255 bytes; no path.", text()),
+            "schema": not_empty()},
+        "name": query("name", "A file name, at most 255 bytes; no path.", file_name()),
         "for_conversation": query("conversation_id", "The conversation it belongs to; without one, \
-            that of the first event that names it.", text()),
+            that of the first event that names it.", not_empty()),
         "expires_in_s": query("expires_in_s", "Seconds until it is deleted; without, it is kept.",
-            json!({"type": "integer", "minimum": 1, "maximum": 3_155_760_000_i64})),
+            lifetime()),
         "range": header("Range", "One range of bytes, from either end."),
         "if_range": header("If-Range", "`ETag` that the range must belong to."),
         "if_none_match": header("If-None-Match", "`ETag` of the cached bytes."),
@@ -102,15 +103,16 @@ fn common(page_size_max: usize) -> Value {
         "agent_in_path": in_path("The name of an agent."),
         "thread_in_path": {"name": "thread", "in": "path", "required": true,
             "description": "The id of a thread, which is a conversation.",
-            "schema": {"type": "string", "minLength": 1, "maxLength": EVENT_ID_BYTES_MAX,
-                "pattern": PLAIN}},
+            "schema": id()},
         "event_id_in_path": in_path("The id of an event."),
         "conversation_id_in_path": in_path("The id of a conversation."),
     });
     parts["tool_server_in_path"] = in_path("The name of an MCP server.");
-    parts["actor_source"] =
-        header("x-greenroom-source", "For admins: the source whose actor it is. Default: `api`.");
-    parts["actor_token"] = header(
+    parts["actor_source"] = name_header(
+        "x-greenroom-source",
+        "For admins: the source whose actor it is. Default: `api`.",
+    );
+    parts["actor_token"] = name_header(
         "x-greenroom-token",
         "For admins: the token whose actor it is, if that token has actors of its own.",
     );
@@ -129,10 +131,35 @@ fn header(name: &str, about: &str) -> Value {
     json!({"name": name, "in": "header", "description": about, "schema": {"type": "string"}})
 }
 
+/// A header that is not empty.
+fn name_header(name: &str, about: &str) -> Value {
+    let mut header = header(name, about);
+    header["schema"]["minLength"] = 1.into();
+    header
+}
+
 fn in_path(about: &str) -> Value {
     json!({"name": "id", "in": "path", "required": true, "description": about,
-        "schema": {"type": "string", "minLength": 1, "maxLength": EVENT_ID_BYTES_MAX,
-            "pattern": PLAIN}})
+        "schema": id()})
+}
+
+/// An id in a path.
+fn id() -> Value {
+    let mut id = rules::name();
+    id["type"] = "string".into();
+    id
+}
+
+/// What every cursor of this host looks like: a tag of 16 bytes and a position, as base64url.
+pub(super) fn cursor_rules() -> Value {
+    json!({"minLength": 22, "maxLength": VALUE_BYTES_MAX, "pattern": "^[A-Za-z0-9_-]*$"})
+}
+
+/// A cursor; `kind` is its JSON type.
+fn cursor(kind: Value) -> Value {
+    let mut cursor = cursor_rules();
+    cursor["type"] = kind;
+    cursor
 }
 
 pub(super) fn headers() -> Value {
@@ -203,13 +230,14 @@ pub(super) fn event_stream(about: &str) -> Value {
 }
 
 pub(super) fn page_of(item: &str) -> Value {
+    let mut next_cursor = cursor(json!(["string", "null"]));
+    next_cursor["description"] = "`cursor` of the next page; null at the end.".into();
     let schema = json!({
         "type": "object",
         "required": ["items", "next_cursor", "has_more"],
         "properties": {
             "items": {"type": "array", "items": by_ref("schemas", item)},
-            "next_cursor": {"type": ["string", "null"],
-                "description": "`cursor` of the next page; null at the end."},
+            "next_cursor": next_cursor,
             "has_more": {"type": "boolean"},
         },
     });

@@ -4,16 +4,16 @@
 
 mod agui;
 mod resources;
+pub(super) mod rules;
 mod session;
 mod views;
 
-use super::parts::{PLAIN, by_ref};
-use greenroom_protocol::event::EVENT_ID_BYTES_MAX;
+use super::parts::by_ref;
 use greenroom_protocol::schema;
 use serde_json::{Map, Value, json};
 
 const PROTOCOL_PREFIX: &str = "#/$defs/";
-const PREFIX: &str = "#/components/schemas/";
+pub(super) const PREFIX: &str = "#/components/schemas/";
 
 pub(super) fn all() -> Map<String, Value> {
     let mut schemas = Map::new();
@@ -30,9 +30,7 @@ pub(super) fn all() -> Map<String, Value> {
         }
         schemas.insert(name.to_owned(), schema);
     }
-    if let Some(event) = schemas.get_mut("NewEvent") {
-        name_rules(event);
-    }
+    rules::add(&mut schemas);
     schemas.extend(own());
     schemas
 }
@@ -50,26 +48,6 @@ fn move_references(value: &mut Value) {
         }
         Value::Array(items) => items.iter_mut().for_each(move_references),
         _ => {}
-    }
-}
-
-/// The host's rules for names in an event, which the protocol's schema does not state.
-fn name_rules(event: &mut Value) {
-    let names = [
-        "event_type",
-        "event_id",
-        "source",
-        "bot_id",
-        "workspace_id",
-        "conversation_id",
-        "thread_id",
-        "agent",
-    ];
-    for name in names {
-        let rules = &mut event["properties"][name];
-        rules["minLength"] = 1.into();
-        rules["maxLength"] = EVENT_ID_BYTES_MAX.into();
-        rules["pattern"] = PLAIN.into();
     }
 }
 

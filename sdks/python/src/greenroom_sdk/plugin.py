@@ -58,6 +58,17 @@ class Permissions(TypedDict, total=False):
     files: Sequence[str]
 
 
+class Context(TypedDict, total=False):
+    """How a runner uses its context; informational, except for `wants_static_context_refs`."""
+
+    supports_history_pull: bool
+    supports_history_search: bool
+    supports_artifact_pull: bool
+    owns_compaction: bool
+    wants_static_context_refs: bool
+    """`True`: tools come by reference, without the schemas, which `api.tools.get_detail` returns."""
+
+
 class Manifest:
     """The manifest of a runner. `Manifest("default")` is complete; the rest is optional."""
 
@@ -69,6 +80,7 @@ class Manifest:
         description: Text | None = None,
         capabilities: Capabilities | None = None,
         permissions: Permissions | None = None,
+        context: Context | None = None,
         config_schema: Sequence[protocol.DynamicFormItemSchema | Mapping[str, Any]] = (),
         metadata: Mapping[str, Any] | None = None,
     ) -> None:
@@ -87,6 +99,7 @@ class Manifest:
             "description": description,
             "capabilities": derived | dict(capabilities or {}),
             "permissions": {key: list(value) for key, value in requested.items() if isinstance(value, (list, tuple))},
+            "context": dict(context or {}),
             "config_schema": list(config_schema),
             "metadata": dict(metadata or {}),
         }
@@ -135,6 +148,7 @@ class Plugin:
         description: Text | None = None,
         capabilities: Capabilities | None = None,
         permissions: Permissions | None = None,
+        context: Context | None = None,
         config_schema: Sequence[protocol.DynamicFormItemSchema | Mapping[str, Any]] = (),
         metadata: Mapping[str, Any] | None = None,
     ) -> Callable[[F], F]:
@@ -145,6 +159,7 @@ class Plugin:
             description=description,
             capabilities=capabilities,
             permissions=permissions,
+            context=context,
             config_schema=config_schema,
             metadata=metadata,
         )

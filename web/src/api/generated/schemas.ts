@@ -5,12 +5,9 @@ export type webhooks = Record<string, never>;
 export interface components {
     schemas: {
         ActorContext: {
-            /** @default null */
             actor_id?: string | null;
-            /** @default null */
             actor_name?: string | null;
             actor_type: string;
-            /** @default {} */
             metadata?: JsonObject;
         };
         ActorToken: {
@@ -70,13 +67,9 @@ export interface components {
             runner: components["schemas"]["RunnerProcess"] | null;
         };
         AgentInput: {
-            /** @default [] */
             attachments?: components["schemas"]["ArtifactRef"][];
-            /** @default [] */
             contents?: components["schemas"]["ContentElement"][];
-            /** @default null */
             message_chain?: JsonObject | null;
-            /** @default null */
             text?: string | null;
         };
         AgentResources: {
@@ -158,7 +151,11 @@ export interface components {
             supports_history_pull?: boolean;
             /** @default false */
             supports_history_search?: boolean;
-            /** @default true */
+            /**
+             * @description Static parts of the context are described by references. A runner that writes `true` itself and may call
+             *     `tools.get_detail` also gets its tools by reference, without their schemas.
+             * @default true
+             */
             wants_static_context_refs?: boolean;
         };
         /** @description One runner. Missing `capabilities`, `permissions` and `context` are defaults: no permissions. */
@@ -271,7 +268,7 @@ export interface components {
         /** @description A reference to an artifact, with enough metadata to decide whether to fetch it. */
         ArtifactRef: {
             artifact_id: string;
-            metadata?: JsonObject;
+            metadata?: components["schemas"]["JsonObject"];
             mime_type?: string | null;
             name?: string | null;
             sha256?: string | null;
@@ -523,6 +520,11 @@ export interface components {
                 /** @enum {unknown} */
                 reach: "none" | "conversation" | "workspace";
             };
+            files?: {
+                file_id: string;
+                name: string;
+                path: string;
+            }[];
             hash?: string;
             history: {
                 operations: string[];
@@ -673,12 +675,11 @@ export interface components {
          * @description The answer of a user.
          */
         InteractionSubmission: {
-            /** @default null */
             action_id?: string | null;
             interaction_id: string;
-            /** @default {} */
             values?: JsonObject;
         };
+        JsonObject: JsonObject;
         KnowledgeBaseResource: {
             description?: string | null;
             kb_id: string;
@@ -780,12 +781,9 @@ export interface components {
             actor_id: string;
             /** @description The agents that it may use. Default: those of the minting token. */
             agents?: string[] | null;
-            /**
-             * @description May answer approvals in its conversations, if the minting token may.
-             * @default false
-             */
+            /** @description May answer approvals in its conversations, if the minting token may. Default: `false`. */
             answers?: boolean;
-            /** @default 900 */
+            /** @description Default: `900`. */
             expires_in_s?: number | null;
             /** @description The source whose actor it is, without `/`. Default: `api`. */
             source?: string | null;
@@ -797,7 +795,7 @@ export interface components {
             agent?: string | null;
             bot_id?: string | null;
             conversation_id?: string | null;
-            data?: JsonObject;
+            data?: components["schemas"]["JsonObject"];
             delivery?: components["schemas"]["EventDelivery"] | null;
             event_id?: string | null;
             /**
@@ -809,8 +807,8 @@ export interface components {
             input?: components["schemas"]["AgentInput"];
             /** @description The language of the event, as a BCP 47 tag. */
             locale?: string | null;
-            metadata?: JsonObject;
-            /** @default api */
+            metadata?: components["schemas"]["JsonObject"];
+            /** @description Default: `api`. */
             source?: string;
             /** @description The platform's own name of the event type. */
             source_event_type?: string | null;
@@ -910,7 +908,7 @@ export interface components {
             /** @constant */
             op: "get";
         } | {
-            body: JsonObject;
+            body: components["schemas"]["JsonObject"];
             /** Format: int64 */
             ends_at?: number | null;
             id?: string | null;
@@ -950,18 +948,54 @@ export interface components {
             /** @description Any JSON; `actor` is the user. */
             forwardedProps?: Json;
             messages: ({
-                content: string | unknown[];
+                content: string | ({
+                    text: string;
+                    /** @enum {string} */
+                    type: "text";
+                } | {
+                    source: {
+                        mimeType: string;
+                        /** @enum {string} */
+                        type: "data";
+                        value: string;
+                    } | {
+                        /** @enum {string} */
+                        type: "url";
+                        value: string;
+                    } | {
+                        /** @enum {string} */
+                        type: "file";
+                        value: string;
+                    };
+                    /** @enum {string} */
+                    type: "image" | "audio" | "video" | "document";
+                } | {
+                    data: string;
+                    mimeType: string;
+                    /** @enum {string} */
+                    type: "binary";
+                } | {
+                    mimeType: string;
+                    /** @enum {string} */
+                    type: "binary";
+                    url: string;
+                } | {
+                    id: string;
+                    mimeType: string;
+                    /** @enum {string} */
+                    type: "binary";
+                })[];
                 id: string;
-                /** @enum {unknown} */
+                /** @enum {string} */
                 role: "user";
             } | {
                 id: string;
-                /** @enum {unknown} */
+                /** @enum {string} */
                 role: "tool";
                 toolCallId: string;
             } | {
                 id: string;
-                /** @enum {unknown} */
+                /** @enum {string} */
                 role: "developer" | "system" | "assistant" | "activity" | "reasoning";
             })[];
             parentRunId?: string | null;
@@ -1201,9 +1235,7 @@ export interface components {
             };
         };
         SubjectContext: {
-            /** @default {} */
             data?: JsonObject;
-            /** @default null */
             subject_id?: string | null;
             subject_type: string;
         };
@@ -1354,6 +1386,7 @@ export type InteractionOption = components['schemas']['InteractionOption'];
 export type InteractionRequest = components['schemas']['InteractionRequest'];
 export type InteractionStyle = components['schemas']['InteractionStyle'];
 export type InteractionSubmission = components['schemas']['InteractionSubmission'];
+export type JsonObject = components['schemas']['JsonObject'];
 export type KnowledgeBaseResource = components['schemas']['KnowledgeBaseResource'];
 export type KnowledgePermission = components['schemas']['KnowledgePermission'];
 export type MediaElement = components['schemas']['MediaElement'];

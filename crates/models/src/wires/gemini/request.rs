@@ -157,6 +157,11 @@ fn result(prepared: &PreparedRequest<'_>, turn: &Turn<'_>) -> Result<Vec<Value>,
         Ok(other) => json!({"result": other}),
         Err(_) => json!({"result": text}),
     };
+    let response = match turn.is_error && response.get("error").is_none() {
+        // Gemini reads the details of a failure under this name.
+        true => json!({"error": response}),
+        false => response,
+    };
     let response = json!({"id": id, "name": prepared.names.to_wire(name), "response": response});
     let mut parts = vec![json!({"functionResponse": response})];
     for media in turn.media() {

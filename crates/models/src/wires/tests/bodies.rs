@@ -388,3 +388,30 @@ fn unsupported_options_are_rejected_with_a_message() {
         assert_eq!(error, ModelError::InvalidRequest(message.to_owned()));
     }
 }
+
+#[test]
+fn a_wire_that_knows_failed_calls_is_told_of_one() {
+    let conversation = |content: &str, is_error: bool| ModelRequest {
+        messages: serde_json::from_value(json!([
+            {"role": "user", "content": "How late is it?"},
+            {"role": "assistant", "tool_calls": [{"id": "c1", "name": "clock", "args": {}}]},
+            {"role": "tool", "tool_call_id": "c1", "content": content, "is_error": is_error},
+        ]))
+        .unwrap(),
+        ..question()
+    };
+    let gemini = |content: &str, is_error: bool| {
+        let input = conversation(content, is_error);
+        let made = written(ProviderKind::Gemini, "gemini", "gemini-2.5-flash", &input);
+        made["body"]["contents"][2]["parts"][0]["functionResponse"]["response"].clone()
+    };
+    assert_eq!(gemini("stopped", false), json!({"result": "stopped"}));
+    assert_eq!(gemini("stopped", true), json!({"error": {"result": "stopped"}}));
+    assert_eq!(gemini(r#"{"error": "stopped"}"#, true), json!({"error": "stopped"}));
+    let anthropic = |is_error: bool| {
+        let input = conversation("stopped", is_error);
+        let made = written(ProviderKind::Anthropic, "anthropic", "claude-sonnet-4-5", &input);
+        made["body"]["messages"][2]["content"][0]["is_error"].clone()
+    };
+    assert_eq!((anthropic(true), anthropic(false)), (json!(true), Value::Null));
+}

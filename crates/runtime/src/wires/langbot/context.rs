@@ -194,6 +194,8 @@ impl<'a> Access<'a> {
             has_history_before,
             // `history.page` applies it.
             superseded: _,
+            // LangBot has none.
+            session_key: _,
             inline_policy,
             available_apis,
             extra,

@@ -4,6 +4,7 @@
 //! been uploaded before.
 
 use crate::response::Problem;
+use greenroom_protocol::ContentElement;
 use serde_json::{Value, json};
 
 /// The `input` of an event.
@@ -34,9 +35,14 @@ fn element(part: &Value) -> Result<Value, Problem> {
         "binary" => binary(part),
         _ => None,
     };
-    element.ok_or_else(|| {
+    let element = element.ok_or_else(|| {
         Problem::invalid(format!("`messages`: unsupported part `{}`", kind.escape_debug()))
-    })
+    })?;
+    match serde_json::from_value::<ContentElement>(element.clone()).map(|it| it.problem()) {
+        Ok(None) => Ok(element),
+        Ok(Some(reason)) => Err(Problem::invalid(format!("`messages`: {reason}"))),
+        Err(error) => Err(Problem::invalid(format!("`messages`: {error}"))),
+    }
 }
 
 fn media(kind: &str, source: &Value) -> Option<Value> {

@@ -120,6 +120,9 @@ fn invalid_inputs_are_rejected() {
         input(json!([{"id": "1", "role": "user"}])),
         input(json!([{"id": "1", "role": "user", "content": [{"type": "image"}]}])),
         input(json!([{"id": "1", "role": "user", "content": [{"type": "smell"}]}])),
+        // Also in an earlier message, as the description of the interface says.
+        input(json!([{"id": "1", "role": "user", "content": [{"type": "image", "source":
+            {"type": "data", "value": "aGk="}}]}, {"id": "2", "role": "user", "content": "hi"}])),
         input(json!([{"id": "1", "role": "tool", "content": "x"}])),
     ] {
         assert!(read(&sent).is_err(), "{sent}");

@@ -22,8 +22,9 @@ fn upload() -> Operation {
     let link = json!({"operationId": "download_artifact",
         "parameters": {"id": "$response.body#/artifact_id"}});
     upload.described["responses"]["201"]["links"] = json!({"download": link});
-    upload.described["requestBody"] = json!({"required": true,
-        "content": {"*/*": {"schema": {"type": "string", "format": "binary"}}}});
+    upload.described["requestBody"] = json!({"required": false,
+        "description": "The bytes, with any `Content-Type`; without any, the file is empty.",
+        "content": {"application/octet-stream": {"schema": {"type": "string", "format": "binary"}}}});
     upload
 }
 
@@ -72,9 +73,11 @@ fn linked() -> Operation {
 }
 
 fn bytes(about: &str) -> Value {
+    // Generators do not know `*/*`; the type is that of the artifact.
+    let content = json!({"type": "string", "format": "binary"});
     json!({"description": about,
         "headers": {"X-Request-Id": by_ref("headers", "X-Request-Id"),
             "ETag": {"required": true, "schema": {"type": "string"}},
             "Content-Disposition": {"required": true, "schema": {"type": "string"}}},
-        "content": {"*/*": {}}})
+        "content": {"application/octet-stream": {"schema": content}, "*/*": {"schema": content}}})
 }

@@ -2,6 +2,7 @@
 
 use super::Operation;
 use crate::openapi::parts::{by_ref, json_body, page_of};
+use crate::openapi::schemas::rules;
 use serde_json::{Value, json};
 
 pub(super) fn all() -> Vec<Operation> {
@@ -33,8 +34,9 @@ fn replay() -> Operation {
     .takes(&["run_id_in_path", "workspace_id"])
     .answers("202", json_body("The new event is stored.", by_ref("schemas", "EventAnswer")))
     .refuses(&["404", "408", "409", "413", "415", "429"]);
-    let agent =
-        json!({"type": ["string", "null"], "description": "Default: the agent of the run."});
+    let mut agent = rules::name();
+    agent["type"] = json!(["string", "null"]);
+    agent["description"] = "Default: the agent of the run.".into();
     replay.described["requestBody"] = body(
         false,
         json!({"type": "object", "additionalProperties": false, "properties": {"agent": agent}}),

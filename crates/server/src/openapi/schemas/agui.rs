@@ -1,12 +1,15 @@
 //! The request body of AG-UI clients.
 
-use super::super::parts::PLAIN;
-use greenroom_protocol::event::EVENT_ID_BYTES_MAX;
+use super::rules::{self, MEDIA_URL};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 
 pub(super) fn input() -> Value {
-    let id = || json!({"type": "string", "minLength": 1, "maxLength": EVENT_ID_BYTES_MAX, "pattern": PLAIN});
+    let id = || {
+        let mut id = rules::name();
+        id["type"] = "string".into();
+        id
+    };
     let optional = |kind: &str| json!({"type": [kind, "null"]});
     let objects = || json!({"type": ["array", "null"], "items": {"type": "object"}});
     json!({"type": "object", "required": ["threadId", "runId", "messages"],
@@ -29,15 +32,48 @@ fn message() -> Value {
     let of = |roles: &[&str], needs: &str, schema: Value| {
         let required: BTreeSet<&str> = BTreeSet::from(["id", "role", needs]);
         json!({"type": "object", "required": required,
-            "properties": {"id": {"type": "string", "minLength": 1}, "role": {"enum": roles},
+            "properties": {"id": {"type": "string", "minLength": 1}, "role": {"type": "string", "enum": roles},
                 needs: schema}})
     };
     let others = ["developer", "system", "assistant", "activity", "reasoning"];
     json!({"anyOf": [
-        of(&["user"], "content", json!({"type": ["string", "array"]})),
+        of(&["user"], "content", json!({"type": ["string", "array"], "items": part()})),
         of(&["tool"], "toolCallId", json!({"type": "string"})),
         of(&others, "id", json!({"type": "string", "minLength": 1})),
     ]})
+}
+
+/// One part of a user's message: text, or media by their source; `binary` is the form of clients before 1.0.
+fn part() -> Value {
+    let object = |required: &[&str], properties: Value| json!({"type": "object", "required": required, "properties": properties});
+    let text = || json!({"type": "string"});
+    let kind = |names: &[&str]| json!({"type": "string", "enum": names});
+    let inline = object(
+        &["type", "value", "mimeType"],
+        json!({"type": kind(&["data"]), "value": text(), "mimeType": text()}),
+    );
+    let url = object(&["type", "value"], json!({"type": kind(&["url"]), "value": media_url()}));
+    let file = object(&["type", "value"], json!({"type": kind(&["file"]), "value": text()}));
+    let source = json!({"anyOf": [inline, url, file]});
+    let binary = |key: &str, value: Value| {
+        object(
+            &["type", "mimeType", key],
+            json!({"type": kind(&["binary"]), "mimeType": text(), key: value}),
+        )
+    };
+    json!({"anyOf": [
+        object(&["type", "text"], json!({"type": kind(&["text"]), "text": text()})),
+        object(&["type", "source"],
+            json!({"type": kind(&["image", "audio", "video", "document"]), "source": source})),
+        binary("data", text()),
+        binary("url", media_url()),
+        binary("id", text()),
+    ]})
+}
+
+/// A URL of the web, of the data itself, or of an artifact of this host.
+fn media_url() -> Value {
+    json!({"type": "string", "pattern": format!("{MEDIA_URL}|^/v1/artifacts/")})
 }
 
 fn resume() -> Value {

@@ -86,7 +86,8 @@ fn grant() -> Value {
             "models": offer(), "tools": offer(), "knowledge": offer(),
             "methods": texts(), "skills": texts(), "risks": risks(), "steering": flag(),
         }),
-        json!({"hash": text()}),
+        json!({"hash": text(),
+            "files": list(object(json!({"file_id": text(), "name": text(), "path": text()})))}),
     );
     grant["description"] = "What a run may do, frozen.".into();
     grant

@@ -54,6 +54,17 @@ class ArtifactsApi:
         fields = {"artifact_id": artifact_id, "offset": offset}
         return ArtifactStream(self._host, build(protocol.OpenStreamParams, fields))
 
+    async def static_part(self, kind: str) -> bytes | None:
+        """The content of a static part of the run's context, such as `tools` or `instructions`.
+
+        None if the run has no such part, or may not read artifacts. `ctx.runtime.static_refs[kind].hash` is the same
+        for the same content, so a runner can keep what it made of it.
+        """
+        reference = self._host.context.runtime.static_refs.get(kind)
+        if reference is None or reference.artifact_id is None:
+            return None
+        return await self.open_stream(reference.artifact_id).read()
+
     async def create(
         self,
         content: bytes,

@@ -31,6 +31,14 @@ DRAIN_S = 2.0
 M = TypeVar("M", bound=protocol.Wire)
 
 
+def sent(manifest: protocol.AgentRunnerManifest) -> dict[str, Any]:
+    """A manifest without a default that says something if it is written: that tools are wanted by reference."""
+    fields = manifest.wire()
+    if "wants_static_context_refs" not in manifest.context.model_fields_set:
+        fields["context"].pop("wants_static_context_refs", None)
+    return fields
+
+
 class Refused(Exception):
     """The request is answered with a JSON-RPC error."""
 
@@ -143,7 +151,7 @@ class Connection:
         return {"protocol_version": protocol.PROTOCOL_VERSION, "plugin": self._plugin.identity}
 
     def _list_agent_runners(self, request_id: Any, params: Mapping[str, Any]) -> Any:
-        return {"runners": [manifest.wire() for manifest, _ in self._plugin.runners.values()]}
+        return {"runners": [sent(manifest) for manifest, _ in self._plugin.runners.values()]}
 
     def _list_tools(self, request_id: Any, params: Mapping[str, Any]) -> Any:
         return {"tools": [tool.described.wire() for tool in self._plugin.tools.values()]}
