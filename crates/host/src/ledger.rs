@@ -180,7 +180,9 @@ impl Ledger {
                 self.finish_messages(None, record.sequence);
                 self.fail(crate::run::status_of(&error.code), error, &record);
             }
-            Payload::Unknown if record.kind != kind::PROCESSOR_LOG => {
+            Payload::Unknown
+                if ![kind::PROCESSOR_LOG, kind::PLAN_UPDATED].contains(&&*record.kind) =>
+            {
                 let text = format!("`{}` is not a known result type", record.kind);
                 self.note("unknown_type", &text, now_ms);
             }

@@ -80,6 +80,9 @@ pub mod kind {
     /// Written by the host only: a new attempt starts, discard earlier results.
     pub const RUN_RESTARTED: &str = "run.restarted";
 
+    /// The list of steps of a harness: stored with the run and shown, not acted on.
+    pub const PLAN_UPDATED: &str = "plan.updated";
+
     /// A log line of a LangBot runner: stored with the run, not acted on.
     pub const PROCESSOR_LOG: &str = "processor.log";
 

@@ -34,6 +34,7 @@ mod deadline;
 mod environment;
 mod events;
 mod failure;
+mod harness;
 mod history;
 mod inbox;
 mod items;
@@ -68,6 +69,10 @@ pub use failure::RunFailure;
 pub use greenroom_protocol as protocol;
 pub use greenroom_protocol::api::artifacts::ArtifactView;
 pub use greenroom_protocol::api::events::{EventPage, EventPageParams, EventView};
+pub use greenroom_protocol::api::harness::{
+    HarnessDecision, HarnessFileChange, HarnessPermission, HarnessPermissionParams, HarnessReason,
+    HarnessToolKind,
+};
 pub use greenroom_protocol::api::history::{
     Direction, HistoryFilters, HistoryPage, HistoryPageParams, HistorySearchParams, SearchHit,
 };
@@ -87,8 +92,8 @@ pub use greenroom_protocol::api::tools::{
 };
 pub use greenroom_protocol::api::{Method, Moment};
 pub use greenroom_protocol::manifest::{
-    ArtifactPermission, EventPermission, HistoryPermission, KnowledgePermission, ModelPermission,
-    StorageArea, ToolPermission,
+    ArtifactPermission, EventPermission, HarnessPermissionKind, HistoryPermission,
+    KnowledgePermission, ModelPermission, StorageArea, ToolPermission,
 };
 pub use greenroom_protocol::payload::{ArtifactCreated, Message, StateScope};
 pub use greenroom_protocol::wire::{CallToolResult, ToolRisk};
@@ -96,6 +101,7 @@ pub use greenroom_protocol::{
     AgentAPIError, ErrorCode, KnowledgeBaseResource, Object, Role, ToolResource, TranscriptItem,
     TranscriptRole,
 };
+pub use harness::HarnessApi;
 pub use history::HistoryApi;
 pub use knowledge::KnowledgeApi;
 pub use manifest::{ConfigItem, Manifest, en_zh};
