@@ -30,7 +30,7 @@ pub(crate) fn find(program: &str, search: Option<&str>) -> Option<Found> {
     let mut found = Found {
         read: vec![package_of(&path)],
         search: folders([path.parent()]),
-        changed_at: std::fs::metadata(&path).and_then(|file| file.modified()).ok(),
+        changed_at: changed_at(&path),
         path,
     };
     if let Some(interpreter) = interpreter(&found.path) {
@@ -46,6 +46,10 @@ pub(crate) fn find(program: &str, search: Option<&str>) -> Option<Found> {
     }
     found.search.extend(SEARCH.split(':').map(str::to_owned));
     Some(found)
+}
+
+pub(crate) fn changed_at(file: &Path) -> Option<SystemTime> {
+    std::fs::metadata(file).and_then(|file| file.modified()).ok()
 }
 
 fn folders<'p>(paths: impl IntoIterator<Item = Option<&'p Path>>) -> Vec<String> {
@@ -65,7 +69,7 @@ fn locate(program: &str, search: &str) -> Option<PathBuf> {
 }
 
 /// The package that a program belongs to: all packages beside it, or the program alone.
-fn package_of(program: &Path) -> PathBuf {
+pub(crate) fn package_of(program: &Path) -> PathBuf {
     outermost_modules(program).unwrap_or_else(|| program.to_owned())
 }
 

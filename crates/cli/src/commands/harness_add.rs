@@ -74,7 +74,7 @@ pub fn run(args: &Args) -> Outcome {
             return Err(Failure::new(message).hint("choose another name with `--name`"));
         }
     }
-    let model = args.model.clone().or_else(|| known.models.keys().next().cloned());
+    let model = args.model.clone().or_else(|| known.models.first().map(|model| model.name.clone()));
     let model = model.filter(|_| args.keys == "gateway" || args.model.is_some());
     let added = sections(&profile, &name, args, model.as_deref());
     append(&file, &added)?;

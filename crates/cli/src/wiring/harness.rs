@@ -31,7 +31,7 @@ pub(super) fn spec(
     config: &Config,
     place: Place<'_>,
 ) -> RunnerSpec {
-    let (command, found) = located(acp, plain.env.get("PATH").map(String::as_str));
+    let (command, found) = located(acp, &plain);
     let settings = Settings {
         name: name.to_owned(),
         profile: acp.profile.clone(),
@@ -75,18 +75,25 @@ pub(crate) fn create_folders(specs: &[RunnerSpec], data: &Path) -> std::io::Resu
     folders.into_iter().try_for_each(std::fs::create_dir_all)
 }
 
-/// The command with its program as an absolute path, if it is installed.
-fn located(acp: &Acp, search: Option<&str>) -> (Vec<String>, programs::Found) {
+/// The command with its program and its scripts as absolute paths, if it is installed.
+fn located(acp: &Acp, plain: &RunnerSpec) -> (Vec<String>, programs::Found) {
     let known = acp.profile.as_deref().and_then(profile::find);
     let mut command = match (&known, acp.command.is_empty()) {
         (Some(profile), true) => profile.command.clone(),
         _ => acp.command.clone(),
     };
-    let Some(program) = command.first_mut() else { return (command, programs::Found::default()) };
-    let Some(found) = programs::find(program, search) else {
-        return (command, programs::Found::default());
-    };
-    *program = found.path.to_string_lossy().into_owned();
+    let search = plain.env.get("PATH").map(String::as_str);
+    let found = command.first().and_then(|program| programs::find(program, search));
+    let Some(mut found) = found else { return (command, programs::Found::default()) };
+    command[0] = found.path.to_string_lossy().into_owned();
+    for word in &mut command[1..] {
+        let Ok(script) = std::fs::canonicalize(plain.dir.join(&*word)) else { continue };
+        if script.is_file() {
+            *word = script.to_string_lossy().into_owned();
+            found.changed_at = found.changed_at.max(programs::changed_at(&script));
+            found.read.push(programs::package_of(&script));
+        }
+    }
     (command, found)
 }
 
