@@ -51,6 +51,8 @@ test: ## Run all checks: format, lints, tests on SQLite and PostgreSQL, web inte
 	$(MAKE) --no-print-directory unit
 	./tests/outside/run.sh
 	./tests/outside/models/run.sh
+	./tests/outside/model-gateway/run.sh
+	./tests/outside/mcp-gateway/run.sh
 	./tests/outside/agui/run.sh
 	./tests/outside/langbot/run.sh
 	./tests/outside/web/run.sh

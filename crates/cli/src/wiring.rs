@@ -22,6 +22,7 @@ use greenroom_server::{
 use greenroom_store::{Location, Options, Sync};
 use greenroom_surfaces::{Surface, TextMax, Webhook, action};
 use greenroom_tools::project_cli::{self, MethodSpec};
+use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
@@ -80,17 +81,14 @@ fn check_ties(loaded: &Loaded) -> Result<(), Failure> {
     Err(Failure::from(anyhow::Error::new(invalid)).exit(Exit::Usage))
 }
 
-pub(crate) fn settings(config: &Config) -> Settings {
+pub(crate) fn settings(config: &Config, address: SocketAddr) -> Settings {
     Settings {
         agents: agents(config),
-        surfaces: config
-            .surfaces
-            .iter()
-            .map(|(name, surface)| (name.clone(), self::surface(surface)))
-            .collect(),
+        surfaces: surfaces(config),
         retention: config.retention.clone(),
         budget_day: config.budget_day,
         public_url: config.server.public_address(),
+        host_url: format!("http://{}", resources::reachable(address)),
         timezone: crate::timezone::of_machine(),
         approvals: config.approvals.clone(),
         telemetry: config.telemetry.clone(),
@@ -143,6 +141,11 @@ fn built_in(name: &str, config: &Config) -> Option<Agent> {
     let mut agent = bound(name, &agent, &config.limits);
     agent.built_in = true;
     Some(agent)
+}
+
+pub(crate) fn surfaces(config: &Config) -> BTreeMap<String, Surface> {
+    let surfaces = config.surfaces.iter();
+    surfaces.map(|(name, surface)| (name.clone(), self::surface(surface))).collect()
 }
 
 pub(crate) fn surface(surface: &config::Surface) -> Surface {

@@ -82,6 +82,8 @@ pub struct ContextParts<'a> {
     pub resources: AgentResources,
     /// For processes that call the host for the run over HTTP.
     pub run_token: Option<String>,
+    /// Where they reach it, if they are on this machine.
+    pub host_url: String,
     /// With which the runner continues the trace of its run.
     pub traceparent: Option<String>,
     pub remaining: Duration,
@@ -207,6 +209,7 @@ impl ContextParts<'_> {
         metadata.insert("host_version".to_owned(), env!("CARGO_PKG_VERSION").into());
         if let Some(token) = &self.run_token {
             metadata.insert("run_token".to_owned(), token.clone().into());
+            metadata.insert("host_url".to_owned(), self.host_url.clone().into());
         }
         if let Some(traceparent) = &self.traceparent {
             metadata.insert("traceparent".to_owned(), traceparent.clone().into());

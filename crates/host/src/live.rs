@@ -16,6 +16,7 @@ use crate::redaction::RUN_TOKEN;
 use crate::resources::Resources;
 use deadline::Deadline;
 use greenroom_protocol::error::run_code;
+use greenroom_runtime::RunSeat;
 use greenroom_store::types::RunRow;
 use sha2::{Digest, Sha256};
 use std::collections::{HashMap, VecDeque};
@@ -31,6 +32,8 @@ pub(crate) use tool_calls::{Entered, Taken, ToolCalls};
 const READS_AT_ONCE: usize = 4;
 /// Streams that one run may have open at once; others wait.
 const STREAMS_AT_ONCE: usize = 8;
+/// Calls that the programs of one run may have in progress over HTTP; others are refused.
+const PROGRAM_CALLS_AT_ONCE: usize = 64;
 /// Model failures recorded as diagnostics of one run.
 const MODEL_FAILURES_NOTED: u32 = 20;
 /// Runs remembered as overdue.
@@ -46,6 +49,10 @@ pub(crate) struct LiveRun {
     /// A read of the run waits for its results to be applied.
     flush_requested: Notify,
     rights: OnceLock<Rights>,
+    /// The connection that has it, once a runner accepted it.
+    seat: watch::Sender<Option<RunSeat>>,
+    /// Permits for calls of its own programs over HTTP.
+    pub(crate) program_calls: Arc<Semaphore>,
     /// The rate limit of its calls.
     pub(crate) bucket: Bucket,
     pub(crate) deadline: Deadline,
@@ -134,6 +141,20 @@ impl LiveRun {
 
     pub(crate) fn set_with_runner(&self, is_with_runner: bool) {
         self.with_runner.store(is_with_runner, Ordering::Relaxed);
+    }
+
+    /// The connection that has the run now; a run may move to another.
+    pub(crate) fn set_seat(&self, seat: RunSeat) {
+        self.seat.send_replace(Some(seat));
+    }
+
+    /// Waits for the connection that has the run: its programs may call before `run_agent` was written completely.
+    pub(crate) async fn seat(&self) -> Option<RunSeat> {
+        let mut seat = self.seat.subscribe();
+        tokio::select! {
+            known = seat.wait_for(Option::is_some) => known.ok()?.clone(),
+            () = self.wait_for_end() => None,
+        }
     }
 
     pub(crate) fn granted(&self, rights: Rights) {
@@ -252,6 +273,8 @@ impl Live {
             applied: watch::channel(0).0,
             flush_requested: Notify::new(),
             rights: OnceLock::new(),
+            seat: watch::channel(None).0,
+            program_calls: Arc::new(Semaphore::new(PROGRAM_CALLS_AT_ONCE)),
             bucket: Bucket::default(),
             reads: Semaphore::new(READS_AT_ONCE),
             streams: Semaphore::new(STREAMS_AT_ONCE),

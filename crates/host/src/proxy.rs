@@ -31,7 +31,9 @@ use crate::metrics::Metrics;
 use audit::{Beginning, Trail};
 pub(crate) use models::spending::{Size, Spending};
 
-use call::{Answer, Call, failed_inside, refuse, stale};
+pub(crate) use call::refuse;
+pub(crate) use storage::area_name;
+use call::{Answer, Call, failed_inside, stale};
 use futures_util::FutureExt;
 use greenroom_protocol::api::Method;
 use greenroom_protocol::{AgentAPIError, ErrorCode};
@@ -83,7 +85,7 @@ impl Proxy for ProxyGate {
     }
 }
 
-async fn serve(shared: &Arc<Shared>, call: ProxyCall) -> Answer {
+pub(crate) async fn serve(shared: &Arc<Shared>, call: ProxyCall) -> Answer {
     let started = Instant::now();
     Metrics::add(&shared.metrics.proxy_calls);
     let run = live_run(shared, &call);

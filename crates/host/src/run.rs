@@ -111,6 +111,7 @@ impl RunTask {
             if is_moved {
                 ledger.note("moved", MOVED, now_ms());
             }
+            self.live.set_seat(handle.seat());
             self.live.set_with_runner(true);
             match self.stream(&mut ledger, &mut handle).await {
                 Err(Stop::NotDelivered) => {

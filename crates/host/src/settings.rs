@@ -24,6 +24,8 @@ pub struct Settings {
     pub budget_day: Option<Micro>,
     /// What the addresses of files for surfaces begin with: the public address, or the path alone.
     pub public_url: String,
+    /// The address at which processes of this machine reach the host.
+    pub host_url: String,
     /// The time zone of this machine, as an IANA name, if known.
     pub timezone: Option<String>,
 }

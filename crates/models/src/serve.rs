@@ -6,12 +6,14 @@
 mod anthropic;
 mod chat;
 mod completion;
+pub mod gateway;
 mod gemini;
 mod json;
 mod ollama;
 mod other;
 mod responses;
 mod route;
+mod segments;
 #[cfg(test)]
 mod tests;
 
@@ -81,6 +83,8 @@ pub struct DecodedRequest {
     namespaced: BTreeMap<String, (String, String)>,
     /// Tools of the Responses wire that take text instead of JSON.
     freeform: BTreeSet<String>,
+    /// Whether the client gets opaque reasoning where its wire has no standard field for it.
+    returns_reasoning: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

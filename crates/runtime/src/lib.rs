@@ -34,7 +34,7 @@ pub use child::{Child, ChildError, ChildHold, ChildSpec, Children, Confinement, 
 pub use connection::ConnectionId;
 pub use listening::Heard;
 pub use orphans::wait_for_orphans;
-pub use proxy::{ItemSink, NotTaken, Proxy, ProxyCall, ProxyFuture, Standing};
+pub use proxy::{ItemSink, NotTaken, Proxy, ProxyCall, ProxyFuture, RunSeat, Standing};
 pub use quote::Cleaner;
 pub use remote::AttachError;
 pub use run::{RunEnd, RunEvent, RunHandle};

@@ -9,6 +9,7 @@ use serde_json::value::RawValue;
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
+use tokio::sync::mpsc;
 
 /// The host's side of the calls that runners make.
 pub trait Proxy: Send + Sync + 'static {
@@ -72,10 +73,14 @@ pub enum Standing {
 
 /// Sends the items of a streaming call to its caller, before the answer.
 #[derive(Debug, Clone)]
-pub struct ItemSink {
-    pub(crate) connection: Arc<Connection>,
-    /// The id of the request as the runner wrote it.
-    pub(crate) request_id: String,
+pub struct ItemSink(Way);
+
+#[derive(Debug, Clone)]
+enum Way {
+    /// To the runner, under the id of the request as the runner wrote it.
+    Wire { connection: Arc<Connection>, request_id: String },
+    /// To a caller in this process.
+    Channel(mpsc::Sender<Box<RawValue>>),
 }
 
 /// The caller is gone or does not read.
@@ -84,13 +89,70 @@ pub struct ItemSink {
 pub struct NotTaken;
 
 impl ItemSink {
-    /// Waits until the runner has read most of what it was sent; call this before making a large item.
-    pub async fn room(&self) {
-        self.connection.outbox.room_for_items().await;
+    pub(crate) fn wire(connection: Arc<Connection>, request_id: String) -> Self {
+        Self(Way::Wire { connection, request_id })
     }
 
-    /// Sends one item; waits while the runner has too much to read.
+    /// The id of the request on the wire; empty for a caller in this process.
+    pub(crate) fn request_id(&self) -> &str {
+        match &self.0 {
+            Way::Wire { request_id, .. } => request_id,
+            Way::Channel(_) => "",
+        }
+    }
+
+    /// Waits until the caller has read most of what it was sent; call this before making a large item.
+    pub async fn room(&self) {
+        match &self.0 {
+            Way::Wire { connection, .. } => connection.outbox.room_for_items().await,
+            // `send` waits.
+            Way::Channel(_) => {}
+        }
+    }
+
+    /// Sends one item; waits while the caller has too much to read.
     pub async fn send(&self, item: &RawValue) -> Result<(), NotTaken> {
-        self.connection.codec.send_item(&self.connection, &self.request_id, item).await
+        match &self.0 {
+            Way::Wire { connection, request_id } => {
+                connection.codec.send_item(connection, request_id, item).await
+            }
+            Way::Channel(items) => items.send(item.to_owned()).await.map_err(|_| NotTaken),
+        }
+    }
+}
+
+/// The connection that has a run: for calls of the run's own programs, which reach the host on another way than
+/// the wire. They have the identity of that connection.
+#[derive(Debug, Clone)]
+pub struct RunSeat {
+    connection: Arc<Connection>,
+}
+
+impl RunSeat {
+    pub(crate) fn new(connection: Arc<Connection>) -> Self {
+        Self { connection }
+    }
+
+    /// A call for the run, which sees the results that came before it. `items` takes what it streams.
+    pub fn call(
+        &self,
+        run_id: &str,
+        method: &str,
+        params: Box<RawValue>,
+        items: mpsc::Sender<Box<RawValue>>,
+    ) -> ProxyCall {
+        let (standing, results_before) = self.connection.standing(run_id);
+        ProxyCall {
+            connection: self.connection.id,
+            runner: self.connection.runner.clone(),
+            plugin: self.connection.plugin.get().cloned().unwrap_or_default(),
+            run_id: Some(run_id.to_owned()),
+            standing,
+            results_before,
+            method: method.to_owned(),
+            params,
+            wire: self.connection.codec.wire(),
+            sink: ItemSink(Way::Channel(items)),
+        }
     }
 }

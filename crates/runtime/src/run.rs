@@ -3,6 +3,7 @@
 //! Invariant: a run ends once; after its end, or once its handle is dropped, no result is accepted.
 
 use crate::connection::Connection;
+use crate::proxy::RunSeat;
 use crate::wires::RunMemory;
 use greenroom_protocol::RawResult;
 use greenroom_protocol::result::kind;
@@ -73,6 +74,11 @@ impl RunHandle {
 
     pub fn isolation(&self) -> &str {
         &self.connection.isolation
+    }
+
+    /// For calls of the run's own programs.
+    pub fn seat(&self) -> RunSeat {
+        RunSeat::new(self.connection.clone())
     }
 }
 

@@ -78,7 +78,7 @@ impl Adapter {
     pub(crate) async fn serve(self, connection: &Connection, call: ProxyCall) -> Bytes {
         match self {
             Adapter::Native => {
-                let id = call.sink.request_id.clone();
+                let id = call.sink.request_id().to_owned();
                 native::answer(&id, connection.proxy.call(call).await)
             }
             Adapter::Langbot(action) => action.serve(connection, call).await,

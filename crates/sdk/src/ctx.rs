@@ -10,7 +10,7 @@ use crate::local;
 use crate::message::{self, DeltaChunk, DeltaData, Request, ResultParams};
 use crate::outbox::Outbox;
 use crate::unchecked::Unchecked;
-use crate::{RunFailure, RunResult};
+use crate::{Gateway, RunFailure, RunResult, environment};
 use futures_util::{Stream, StreamExt};
 use greenroom_protocol::api::{InvalidParams, Params};
 use greenroom_protocol::result::kind;
@@ -70,6 +70,11 @@ impl RunCtx {
     /// The text of the event; empty if it has none.
     pub fn text(&self) -> &str {
         self.input.text.as_deref().unwrap_or_default()
+    }
+
+    /// Where programs that this runner starts reach tools and models of the run, and their token.
+    pub fn gateway(&self) -> Option<Gateway> {
+        Gateway::of(&self.0.context, environment::host_url())
     }
 
     /// A value of the agent's `config`.

@@ -34,6 +34,7 @@ mod deadline;
 mod environment;
 mod events;
 mod failure;
+mod gateway;
 mod harness;
 mod history;
 mod inbox;
@@ -66,6 +67,7 @@ pub use artifacts::{ArtifactBytes, ArtifactOptions, ArtifactStream, ArtifactsApi
 pub use ctx::RunCtx;
 pub use events::EventsApi;
 pub use failure::RunFailure;
+pub use gateway::Gateway;
 pub use greenroom_protocol as protocol;
 pub use greenroom_protocol::api::artifacts::ArtifactView;
 pub use greenroom_protocol::api::events::{EventPage, EventPageParams, EventView};

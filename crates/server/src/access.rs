@@ -12,6 +12,7 @@ use crate::router::App;
 use crate::session::cookie;
 use actor::Minted;
 use axum::extract::FromRequestParts;
+use axum::http::HeaderMap;
 use axum::http::header::AUTHORIZATION;
 use axum::http::request::Parts;
 use greenroom_host::{ActorIds, Sender, SenderLimit};
@@ -328,7 +329,11 @@ fn rename_conversations(value: &mut Value, own: &Own) {
 }
 
 pub(crate) fn bearer(parts: &Parts) -> Option<&str> {
-    let value = parts.headers.get(AUTHORIZATION)?.to_str().ok()?;
+    bearer_of(&parts.headers)
+}
+
+pub(crate) fn bearer_of(headers: &HeaderMap) -> Option<&str> {
+    let value = headers.get(AUTHORIZATION)?.to_str().ok()?;
     let (scheme, token) = value.split_once(' ')?;
     scheme.eq_ignore_ascii_case("bearer").then(|| token.trim())
 }

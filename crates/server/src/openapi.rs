@@ -53,6 +53,7 @@ fn describe(page_size_max: usize, cookie: &str, base_path: &str) -> Value {
             {"name": "approvals", "description": "Actions that wait for a person's approval."},
             {"name": "deliveries", "description": "Output sent to surfaces, and its outcome."},
             {"name": "agui", "description": "AG-UI for front ends, and the routes of CopilotKit."},
+            {"name": "gateways", "description": "Tools and models of a run, for programs that its runner starts."},
             {"name": "audit", "description": "Every call of a runner to the host."},
             {"name": "session", "description": "Sign in from a browser, and sign out."},
             {"name": "tools", "description": "Records of project modules, for tool processes."},
@@ -67,6 +68,9 @@ fn describe(page_size_max: usize, cookie: &str, base_path: &str) -> Value {
                 "session": {"type": "apiKey", "in": "cookie", "name": cookie,
                     "description": "A session, accepted wherever a token is; only from the host's own \
                         pages, writes with `X-Greenroom: 1`."},
+                "run_token": {"type": "http", "scheme": "bearer",
+                    "description": "The token of one run, from `ctx.runtime.metadata.run_token`; valid while \
+                        that attempt runs. Also as `x-api-key` or `x-goog-api-key`."},
                 "runner_token": {"type": "http", "scheme": "bearer",
                     "description": "The token of one runner, from `runners.NAME.token`."},
             },

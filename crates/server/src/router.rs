@@ -3,12 +3,14 @@
 //! Invariant: every route is in the OpenAPI document (a test compares the two).
 
 use crate::access::Access;
+use crate::mcp_gateway::McpCalls;
 use crate::request_policy::RequestPolicy;
 use crate::response::Problem;
 use crate::session::Sessions;
 use crate::{
     access, agents, agui, approvals, artifacts, audit, connect, deliveries, events, facts, guard,
-    interactions, metrics, openapi, overview, resources, runs, session, system, tool_runtime, ui,
+    interactions, mcp_gateway, metrics, model_gateway, openapi, overview, resources, runs, session,
+    system, tool_runtime, ui,
 };
 use arc_swap::ArcSwap;
 use axum::Router;
@@ -43,6 +45,8 @@ pub(crate) struct App {
     pub(crate) sessions: Arc<Sessions>,
     pub(crate) stop: CancellationToken,
     pub(crate) streams: Streams,
+    /// Calls of MCP clients.
+    pub(crate) mcp_calls: Arc<McpCalls>,
     /// The OpenAPI document, built on first use.
     pub(crate) openapi: Arc<OnceLock<Bytes>>,
 }
@@ -74,8 +78,19 @@ impl Server {
         let request_policy = Arc::new(ArcSwap::from_pointee(request_policy));
         let sessions = Arc::new(Sessions::new(options.limits.clone()));
         let (options, streams, openapi) = (Arc::new(options), Streams::default(), Arc::default());
+        let mcp_calls = Arc::default();
         Self {
-            app: App { host, access, request_policy, options, sessions, stop, streams, openapi },
+            app: App {
+                host,
+                access,
+                request_policy,
+                options,
+                sessions,
+                stop,
+                streams,
+                mcp_calls,
+                openapi,
+            },
         }
     }
 
@@ -125,7 +140,12 @@ impl Server {
 
     /// Routes for the host's own child processes.
     pub(crate) fn router_for_children(&self) -> Router {
-        let routes = routes().into_iter().filter(|route| route.path == tool_runtime::RECORDS);
+        let is_for_children = |route: &Route| {
+            let gateways = [mcp_gateway::PATH, model_gateway::PREFIX];
+            route.path == tool_runtime::RECORDS
+                || gateways.iter().any(|prefix| route.path.starts_with(prefix))
+        };
+        let routes = routes().into_iter().filter(is_for_children);
         let router = Router::new().fallback(|| async { Problem::not_found("path") });
         self.with_state(routes.fold(router, Route::add_to))
     }
@@ -212,6 +232,23 @@ pub(crate) fn routes() -> Vec<Route> {
         Route::post("/v1/agui/agent/{id}/connect", agui::copilot::connect),
         Route::post("/v1/agui/agent/{id}/stop/{thread}", agui::copilot::stop),
         Route::post(tool_runtime::RECORDS, tool_runtime::records),
+        Route::post(mcp_gateway::PATH, mcp_gateway::post),
+        Route::get(mcp_gateway::PATH, mcp_gateway::get),
+        Route::delete(mcp_gateway::PATH, mcp_gateway::delete),
+        Route::post("/models/runs/{id}/openai/v1/chat/completions", model_gateway::chat),
+        Route::post("/models/runs/{id}/openai/v1/responses", model_gateway::responses),
+        Route::get("/models/runs/{id}/openai/v1/models", model_gateway::openai_models),
+        Route::get("/models/runs/{id}/openai/v1/models/{name}", model_gateway::openai_model),
+        Route::post("/models/runs/{id}/anthropic/v1/messages", model_gateway::messages),
+        Route::post(
+            "/models/runs/{id}/anthropic/v1/messages/count_tokens",
+            model_gateway::count_messages,
+        ),
+        Route::get("/models/runs/{id}/anthropic/v1/models", model_gateway::anthropic_models),
+        Route::get("/models/runs/{id}/anthropic/v1/models/{name}", model_gateway::anthropic_model),
+        Route::post("/models/runs/{id}/gemini/v1beta/models/{name}", model_gateway::gemini),
+        Route::get("/models/runs/{id}/gemini/v1beta/models", model_gateway::gemini_models),
+        Route::get("/models/runs/{id}/gemini/v1beta/models/{name}", model_gateway::gemini_model),
         Route::get("/v1/runners", system::runners),
         Route::get("/v1/runners/connect", connect::connect),
         Route::get("/v1/agents", agents::list),

@@ -200,7 +200,7 @@ async fn without_host(config: &Config, probed: &ProbeResult) -> Vec<Value> {
     // An invalid model is reported as a mistake in the configuration.
     let models = wiring::models(config).into_iter().filter_map(|model| Model::new(model).ok());
     let models: Vec<Arc<Model>> = models.map(Arc::new).collect();
-    let surfaces = wiring::settings(config).surfaces;
+    let surfaces = wiring::surfaces(config);
     let (models, surfaces) = join(checks::models(&models), checks::surfaces(&surfaces)).await;
     let outside = models.iter().chain(&surfaces).map(checked);
     std::iter::once(store(probed)).chain(runners).chain(outside).collect()

@@ -174,7 +174,7 @@ impl Running {
         let host = Host::start(HostOptions {
             store,
             objects,
-            settings: wiring::settings(&config),
+            settings: wiring::settings(&config, doors.for_children()),
             runners: runners.clone(),
             runtime: wiring::runtime(&config, &program, &data),
             resources: resources.clone(),
@@ -292,7 +292,7 @@ impl Running {
             tracing::warn!(%error, "cannot create the folder of a harness");
         }
         let resources = wiring::resources(&config, &self.program, self.doors.for_children());
-        let settings = wiring::settings(&config);
+        let settings = wiring::settings(&config, self.doors.for_children());
         match self.host.reload(settings, runners.clone(), resources.clone()).await {
             Ok(()) => {
                 (self.runners, self.resources) = (runners, resources);
@@ -331,7 +331,7 @@ impl Running {
         for runner in runners.iter().filter(|runner| !self.runners.contains(runner)) {
             tracing::info!(runner = runner.name, "restarting: its files changed");
         }
-        let settings = wiring::settings(&self.config);
+        let settings = wiring::settings(&self.config, self.doors.for_children());
         match self.host.reload(settings, runners.clone(), resources.clone()).await {
             Ok(()) => (self.runners, self.resources) = (runners, resources),
             Err(error) => output::note(&format!("error: {error}")),

@@ -146,7 +146,7 @@ pub(crate) fn missing(acp: &Acp, search: Option<&str>) -> Option<String> {
     if programs::find(program, search).is_some() {
         return None;
     }
-    let hint = known.map(|profile| format!(": install it with `{}`", install(&profile)));
+    let hint = known.as_ref().map(|profile| format!(": install it with `{}`", install(profile)));
     Some(format!("program `{program}` does not exist{}", hint.unwrap_or_default()))
 }
 

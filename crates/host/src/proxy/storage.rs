@@ -106,17 +106,21 @@ async fn write(call: &mut Call<'_>, owner: String, name: String, value: Option<V
     }
 }
 
+pub(crate) fn area_name(area: StorageArea) -> &'static str {
+    match area {
+        StorageArea::Plugin => "plugin",
+        StorageArea::Workspace => "workspace",
+        StorageArea::Binding => "binding",
+    }
+}
+
 /// The owner of an area, if it is granted.
 fn area_owner(
     call: &mut Call<'_>,
     area: StorageArea,
     key: Option<&str>,
 ) -> Result<String, AgentAPIError> {
-    let name = match area {
-        StorageArea::Plugin => "plugin",
-        StorageArea::Workspace => "workspace",
-        StorageArea::Binding => "binding",
-    };
+    let name = area_name(area);
     call.about(key, Some(name.into()));
     if !call.rights.grant.storage.contains(&area) {
         let message = format!("storage area `{name}` is not granted to this run");

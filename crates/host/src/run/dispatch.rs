@@ -156,6 +156,7 @@ impl RunTask {
             has_history_before,
             cursors: &self.shared.cursors,
             run_token: self.shared.live.issue_token(&self.run.run_id, self.run.attempt),
+            host_url: self.shared.settings.load().host_url.clone(),
             traceparent: self.shared.traceparent(&identity),
             resources,
             remaining: self.live.deadline.left(),

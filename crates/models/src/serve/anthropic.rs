@@ -4,8 +4,11 @@
 
 use super::completion::{Completion, Counts, Media, Part, media};
 use super::json::{self, args, event, list, put, required_list, text};
+use super::segments::Segments;
 use super::{DecodedRequest, Encoder, Stamp, Streaming};
 use crate::{ModelRequest, ToolSpec};
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
 use greenroom_protocol::api::models::{ModelMessage, ModelStreamItem, ModelToolCall};
 use greenroom_protocol::content::MediaElement;
 use greenroom_protocol::{ContentElement, MessageContent, Object, Role};
@@ -17,7 +20,9 @@ pub(super) fn decode(body: &Value) -> Result<DecodedRequest, String> {
     for message in required_list(body, "messages")? {
         decode_message(message, &mut messages)?;
     }
-    let tools = list(body, "tools").iter().filter_map(|tool| {
+    // Tools of the provider itself, such as its web search, have a type of their own.
+    let is_clients = |tool: &&Value| matches!(text(tool, "type"), None | Some("custom"));
+    let tools = list(body, "tools").iter().filter(is_clients).filter_map(|tool| {
         Some(ToolSpec {
             name: text(tool, "name")?.to_owned(),
             description: text(tool, "description").map(str::to_owned),
@@ -39,6 +44,7 @@ pub(super) fn decode(body: &Value) -> Result<DecodedRequest, String> {
         usage_wanted: true,
         namespaced: BTreeMap::new(),
         freeform: BTreeSet::new(),
+        returns_reasoning: false,
     })
 }
 
@@ -71,31 +77,51 @@ fn decode_message(message: &Value, messages: &mut Vec<ModelMessage>) -> Result<(
     };
     let mut parts = Vec::new();
     let mut calls = Vec::new();
+    let mut segments = Segments::default();
     for block in blocks {
         match text(block, "type") {
-            Some("tool_use") => calls.push(ModelToolCall {
-                id: text(block, "id").unwrap_or_default().to_owned(),
-                name: text(block, "name").unwrap_or_default().to_owned(),
-                args: block.get("input").cloned().unwrap_or(json!({})),
-                args_text: None,
-                args_error: None,
-            }),
+            Some("tool_use") => {
+                let call = tool_use(block);
+                segments.call(&call);
+                calls.push(call);
+            }
             Some("tool_result") => messages.push(tool_result(block)),
-            _ => parts.extend(element(block)),
+            Some("thinking") => {
+                let thought = text(block, "thinking").unwrap_or_default();
+                segments.reasoning(thought, text(block, "signature"));
+            }
+            Some("redacted_thinking") => segments.reasoning("", text(block, "data")),
+            _ => {
+                segments.text(text(block, "text").unwrap_or_default());
+                parts.extend(element(block));
+            }
         }
     }
-    if !parts.is_empty() || !calls.is_empty() {
+    let segments = segments.finish().filter(|_| role == Role::Assistant);
+    if !parts.is_empty() || !calls.is_empty() || segments.is_some() {
         let mut message = ModelMessage::text(role, "");
         message.content = Some(MessageContent::Parts(parts));
         message.tool_calls = calls;
+        message.segments = segments;
         messages.push(message);
     }
     Ok(())
 }
 
+fn tool_use(block: &Value) -> ModelToolCall {
+    ModelToolCall {
+        id: text(block, "id").unwrap_or_default().to_owned(),
+        name: text(block, "name").unwrap_or_default().to_owned(),
+        args: block.get("input").cloned().unwrap_or(json!({})),
+        args_text: None,
+        args_error: None,
+    }
+}
+
 fn tool_result(block: &Value) -> ModelMessage {
     let mut message = ModelMessage::text(Role::Tool, "");
     message.tool_call_id = text(block, "tool_use_id").map(str::to_owned);
+    message.is_error = (block.get("is_error") == Some(&Value::Bool(true))).then_some(true);
     message.content = Some(match block.get("content") {
         Some(Value::String(text)) => MessageContent::Text(text.clone()),
         Some(Value::Array(parts)) => {
@@ -114,6 +140,7 @@ fn element(block: &Value) -> Option<ContentElement> {
     let source = block.get("source")?;
     let media = match text(source, "type")? {
         "base64" => json::inline_media(text(source, "media_type")?, text(source, "data")?),
+        "text" => json::inline_media("text/plain", &STANDARD.encode(text(source, "data")?)),
         _ => {
             MediaElement { url: text(source, "url").map(str::to_owned), ..MediaElement::default() }
         }
@@ -181,7 +208,7 @@ fn stop_reason(reason: &str) -> &str {
         "stop" => "end_turn",
         "tool_calls" => "tool_use",
         "length" => "max_tokens",
-        "content_filter" => "provider_error",
+        "content_filter" => "refusal",
         other => other,
     }
 }
@@ -267,7 +294,8 @@ impl Encoder for Stream {
                     self.close(out);
                 }
             }
-            ModelStreamItem::Usage(_) => {}
+            // Where it is not known at the start.
+            ModelStreamItem::Usage(usage) => self.usage = Some(usage.clone()),
             ModelStreamItem::Finish { reason } => {
                 self.close(out);
                 let delta = json!({"stop_reason": stop_reason(reason), "stop_sequence": null});

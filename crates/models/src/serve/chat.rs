@@ -4,6 +4,7 @@
 
 use super::completion::{Completion, Counts, Media, Part, media};
 use super::json::{self, args, data, list, put, required_list, text};
+use super::segments::Segments;
 use super::{DecodedRequest, Encoder, Stamp, Streaming};
 use crate::{ModelRequest, ToolSpec};
 use greenroom_protocol::api::models::{ModelMessage, ModelStreamItem, ModelToolCall};
@@ -33,6 +34,7 @@ pub(super) fn decode(body: &Value) -> Result<DecodedRequest, String> {
         usage_wanted,
         namespaced: BTreeMap::new(),
         freeform: BTreeSet::new(),
+        returns_reasoning: false,
     })
 }
 
@@ -52,6 +54,7 @@ fn message(message: &Value) -> Result<ModelMessage, String> {
         Some("tool" | "function") => Role::Tool,
         other => return Err(format!("unknown `role` {other:?}")),
     };
+    let content = content(message.get("content").unwrap_or(&Value::Null))?;
     let calls = list(message, "tool_calls").iter().map(|call| {
         let function = call.get("function").unwrap_or(&Value::Null);
         ModelToolCall {
@@ -62,15 +65,35 @@ fn message(message: &Value) -> Result<ModelMessage, String> {
             args_error: None,
         }
     });
+    let calls: Vec<ModelToolCall> = calls.collect();
+    let segments = match role {
+        Role::Assistant => segments(message, content.as_ref(), &calls),
+        _ => None,
+    };
     Ok(ModelMessage {
         role,
-        content: content(message.get("content").unwrap_or(&Value::Null))?,
-        tool_calls: calls.collect(),
+        content,
+        tool_calls: calls,
         tool_call_id: text(message, "tool_call_id").map(str::to_owned),
         name: text(message, "name").map(str::to_owned),
-        segments: None,
+        segments,
         is_error: None,
     })
+}
+
+/// Reasoning that a client sends back, as it got it: `reasoning_content` and `reasoning_details`.
+fn segments(
+    message: &Value,
+    content: Option<&MessageContent>,
+    calls: &[ModelToolCall],
+) -> Option<Vec<Object>> {
+    let mut segments = Segments::default();
+    let opaque = list(message, "reasoning_details").iter().find_map(|it| text(it, "data"));
+    let thought = text(message, "reasoning_content").or_else(|| text(message, "reasoning"));
+    segments.reasoning(thought.unwrap_or_default(), opaque);
+    segments.text(&content.map(MessageContent::text).unwrap_or_default());
+    calls.iter().for_each(|call| segments.call(call));
+    segments.finish()
 }
 
 /// A string, or parts of either OpenAI wire.
@@ -110,13 +133,16 @@ fn element(part: &Value) -> Option<ContentElement> {
 }
 
 pub(super) fn body(decoded: &DecodedRequest, stamp: &Stamp, completion: &Completion) -> Value {
-    let mut message = json!({"role": "assistant", "content": null, "provider_error": null});
+    let mut message = json!({"role": "assistant", "content": null, "refusal": null});
     let (mut text_content, mut reasoning) = (String::new(), String::new());
-    let (mut calls, mut images) = (Vec::new(), Vec::new());
+    let (mut calls, mut images, mut details) = (Vec::new(), Vec::new(), Vec::new());
     for part in &completion.parts {
         match part {
             Part::Text(text) => text_content.push_str(text),
-            Part::Reasoning { text, .. } => reasoning.push_str(text),
+            Part::Reasoning { text, signature } => {
+                reasoning.push_str(text);
+                details.extend(signature.iter().map(|data| opaque(data)));
+            }
             Part::Call { id, name, args } => calls.push(json!({
                 "id": id, "type": "function", "function": {"name": name, "arguments": args},
             })),
@@ -125,6 +151,8 @@ pub(super) fn body(decoded: &DecodedRequest, stamp: &Stamp, completion: &Complet
     }
     put(&mut message, "content", (!text_content.is_empty()).then_some(text_content));
     put(&mut message, "reasoning_content", (!reasoning.is_empty()).then_some(reasoning));
+    details.retain(|_| decoded.returns_reasoning);
+    put(&mut message, "reasoning_details", (!details.is_empty()).then_some(details));
     put(&mut message, "tool_calls", (!calls.is_empty()).then_some(calls));
     put(&mut message, "images", (!images.is_empty()).then_some(images));
     let choice = json!({"index": 0, "message": message, "logprobs": null, "finish_reason": completion.reason});
@@ -163,6 +191,11 @@ fn usage(usage: &Object) -> Value {
     let reasoning = counts.reasoning.map(|reasoning| json!({"reasoning_tokens": reasoning}));
     put(&mut usage, "completion_tokens_details", reasoning);
     usage
+}
+
+/// In the form of routers; OpenAI itself has no reasoning here.
+fn opaque(data: &str) -> Value {
+    json!({"type": "reasoning.encrypted", "data": data, "format": "greenroom", "index": 0})
 }
 
 /// In the form of image-model routers; OpenAI itself has no media here.
@@ -227,6 +260,9 @@ impl Encoder for Stream {
             }
             ModelStreamItem::ToolCallEnd(_) => return,
             ModelStreamItem::Media { segment } => match media(segment) {
+                Media::Signature(data) if self.decoded.returns_reasoning => {
+                    json!({"reasoning_details": [opaque(&data)]})
+                }
                 Media::Signature(_) => return,
                 Media::Bytes { mime_type, data } => json!({"images": [image(&mime_type, &data)]}),
             },

@@ -4,6 +4,7 @@
 
 use super::completion::{Completion, Counts, Media, Part, media};
 use super::json::{self, args, data, list, put, required_list, text};
+use super::segments::Segments;
 use super::{DecodedRequest, Encoder, Stamp, Streaming};
 use crate::{ModelRequest, ToolSpec};
 use greenroom_protocol::api::models::{ModelMessage, ModelStreamItem, ModelToolCall};
@@ -27,8 +28,9 @@ pub(super) fn decode(
         let said = list(system, "parts").iter().filter_map(|part| text(part, "text"));
         messages.push(ModelMessage::text(Role::System, said.collect::<Vec<_>>().join("\n")));
     }
+    let (mut called, mut answered) = (Ids::default(), Ids::default());
     for content in required_list(body, "contents")? {
-        decode_content(content, &mut messages);
+        decode_content(content, &mut messages, (&mut called, &mut answered));
     }
     let tools = list(body, "tools").iter().flat_map(|tool| {
         let declared = field(tool, "functionDeclarations", "function_declarations");
@@ -55,6 +57,7 @@ pub(super) fn decode(
         usage_wanted: true,
         namespaced: BTreeMap::new(),
         freeform: BTreeSet::new(),
+        returns_reasoning: false,
     })
 }
 
@@ -78,40 +81,73 @@ fn tool_spec(tool: &Value) -> Option<ToolSpec> {
     })
 }
 
+/// Ids of calls and results without one: their names, numbered by occurrence.
+#[derive(Default)]
+struct Ids(BTreeMap<String, usize>);
+
+impl Ids {
+    fn of(&mut self, value: &Value) -> String {
+        if let Some(id) = text(value, "id").filter(|id| !id.is_empty()) {
+            return id.to_owned();
+        }
+        let name = text(value, "name").unwrap_or_default();
+        let count = self.0.entry(name.to_owned()).or_default();
+        *count += 1;
+        match *count {
+            1 => name.to_owned(),
+            count => format!("{name}_{count}"),
+        }
+    }
+}
+
 /// Tool results are among the user's parts.
-fn decode_content(content: &Value, messages: &mut Vec<ModelMessage>) {
+fn decode_content(
+    content: &Value,
+    messages: &mut Vec<ModelMessage>,
+    (called, answered): (&mut Ids, &mut Ids),
+) {
     let role = match text(content, "role") {
         Some("model") => Role::Assistant,
         _ => Role::User,
     };
     let mut parts = Vec::new();
     let mut calls = Vec::new();
+    let mut segments = Segments::default();
     for part in list(content, "parts") {
+        let is_thought = part.get("thought") == Some(&Value::Bool(true));
+        let said = text(part, "text").unwrap_or_default();
+        let signature = field(part, "thoughtSignature", "thought_signature");
+        let thought = if is_thought { said } else { "" };
+        segments.reasoning(thought, signature.and_then(Value::as_str));
         if let Some(call) = field(part, "functionCall", "function_call") {
-            let name = text(call, "name").unwrap_or_default().to_owned();
-            calls.push(ModelToolCall {
-                id: text(call, "id").map_or_else(|| name.clone(), str::to_owned),
-                name,
+            let call = ModelToolCall {
+                id: called.of(call),
+                name: text(call, "name").unwrap_or_default().to_owned(),
                 args: call.get("args").cloned().unwrap_or(json!({})),
                 args_text: None,
                 args_error: None,
-            });
+            };
+            segments.call(&call);
+            calls.push(call);
         } else if let Some(response) = field(part, "functionResponse", "function_response") {
-            messages.push(tool_result(response));
-        } else {
+            messages.push(tool_result(response, answered.of(response)));
+        } else if !is_thought {
+            segments.text(said);
             parts.extend(element(part));
         }
     }
-    if !parts.is_empty() || !calls.is_empty() {
+    let segments = segments.finish().filter(|_| role == Role::Assistant);
+    if !parts.is_empty() || !calls.is_empty() || segments.is_some() {
         let mut message = ModelMessage::text(role, "");
         message.content = Some(MessageContent::Parts(parts));
         message.tool_calls = calls;
+        message.segments = segments;
         messages.push(message);
     }
 }
 
 /// Clients put the result into `response`, as is or in `{"output"|"result"|"error": …}`.
-fn tool_result(response: &Value) -> ModelMessage {
+fn tool_result(response: &Value, id: String) -> ModelMessage {
     let name = text(response, "name").unwrap_or_default();
     let result = response.get("response").unwrap_or(&Value::Null);
     let wrapped = result.as_object().filter(|fields| fields.len() == 1);
@@ -124,14 +160,11 @@ fn tool_result(response: &Value) -> ModelMessage {
     };
     let mut message = ModelMessage::text(Role::Tool, said);
     message.name = Some(name.to_owned());
-    message.tool_call_id = Some(text(response, "id").unwrap_or(name).to_owned());
+    message.tool_call_id = Some(id);
     message
 }
 
 fn element(part: &Value) -> Option<ContentElement> {
-    if part.get("thought") == Some(&Value::Bool(true)) {
-        return None;
-    }
     if let Some(text) = text(part, "text") {
         return Some(ContentElement::Text { text: text.to_owned() });
     }

@@ -41,6 +41,7 @@ pub(super) fn decode(body: &Value) -> Result<DecodedRequest, String> {
         usage_wanted: true,
         namespaced: BTreeMap::new(),
         freeform: BTreeSet::new(),
+        returns_reasoning: false,
     })
 }
 

@@ -97,7 +97,7 @@ impl Router {
             method: method.to_owned(),
             params,
             wire: connection.codec.wire(),
-            sink: ItemSink { connection: connection.clone(), request_id: id.to_owned() },
+            sink: ItemSink::wire(connection.clone(), id.to_owned()),
         }
     }
 

@@ -5,6 +5,7 @@
 mod agui;
 mod artifacts;
 mod deliveries;
+mod gateways;
 mod resources;
 mod session;
 mod views;
@@ -76,6 +77,7 @@ pub(super) fn all() -> Vec<Operation> {
     let rest = [
         deliveries::all(),
         agui::all(),
+        gateways::all(),
         records(),
         host(),
         resources::all(),

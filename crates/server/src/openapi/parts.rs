@@ -113,6 +113,9 @@ fn common(page_size_max: usize) -> Value {
         "x-greenroom-token",
         "For admins: the token whose actor it is, if that token has actors of its own.",
     );
+    parts["model_name_in_path"] = json!({"name": "name", "in": "path", "required": true,
+        "description": "The name of a granted model; for Gemini with `:` and an action.",
+        "schema": text()});
     parts["file_token_in_path"] = in_path("The last part of the address.");
     parts
 }

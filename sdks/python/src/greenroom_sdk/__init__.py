@@ -35,6 +35,7 @@ from greenroom_sdk.errors import (
     ToolError,
     Unauthorized,
 )
+from greenroom_sdk.gateway import Gateway
 from greenroom_sdk.plugin import Manifest, Plugin, Runner
 from greenroom_sdk.protocol import ModelMessage
 from greenroom_sdk.results import (
@@ -60,6 +61,7 @@ __all__ = [
     "ArtifactBytes",
     "ArtifactStream",
     "DeadlineExceeded",
+    "Gateway",
     "GreenroomError",
     "HostError",
     "InvalidArgument",

@@ -13,6 +13,7 @@ from typing import Any
 from greenroom_sdk import protocol, results
 from greenroom_sdk.api import Api, HostCalls
 from greenroom_sdk.errors import RunFailure
+from greenroom_sdk.gateway import Gateway, gateway_of
 from greenroom_sdk.results import Result
 from greenroom_sdk.wire.encoding import NotJson, TooLarge, encode
 from greenroom_sdk.wire.outbox import Outbox
@@ -51,6 +52,11 @@ class RunCtx:
     def text(self) -> str:
         """The text of the event, empty when it has none."""
         return self.input.text or ""
+
+    @property
+    def gateway(self) -> Gateway | None:
+        """Where programs that this runner starts reach tools and models of the run, and their token."""
+        return gateway_of(self.raw)
 
     @property
     def attempt(self) -> int:

@@ -8,6 +8,12 @@ def gate(name):
         time.sleep(0.005)
 
 
+def keep(value, name):
+    with open(name + ".part", "w") as part:
+        json.dump(value, part)
+    os.rename(name + ".part", name)
+
+
 def long_line(run, megabytes):
     with lock:
         write(b'{"method":"run.result","params":{"run_id":"%s","x":"' % run.encode())
@@ -33,13 +39,11 @@ def play(request, run, context):
     def start_call(method, params, name):
         done = threading.Event()
 
-        def keep(answer):
-            with open(name + ".part", "w") as part:
-                json.dump(answer, part)
-            os.rename(name + ".part", name)
+        def answered(answer):
+            keep(answer, name)
             done.set()
 
-        calls[name] = ask(method, {"run_id": run, **params}, keep)
+        calls[name] = ask(method, {"run_id": run, **params}, answered)
         return done
 
     words = {
@@ -49,6 +53,7 @@ def play(request, run, context):
         "say": lambda text: result("message.delta", {"chunk": {"role": "assistant", "content": text}}),
         "message": lambda text: result("message.completed", {"message": {"role": "assistant", "content": text}}),
         "tell": lambda field: words["message"](json.dumps(context[field])),
+        "keep": lambda field, name: keep(context[field], name),
         "result": result,
         "end": lambda: result("run.completed", {"finish_reason": "stop"}),
         "line": lambda text: write(text.replace("RUN", run).encode("latin-1") + b"\n"),

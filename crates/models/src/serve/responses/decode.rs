@@ -3,9 +3,10 @@
 //! Invariant: a namespaced tool has one name, `NAMESPACE.NAME`, among the tools and in the history.
 
 use super::super::json::{args, list, text};
+use super::super::segments::{Segments, drop_plain};
 use super::super::{DecodedRequest, Streaming, chat, json};
 use crate::{ModelRequest, ToolSpec};
-use greenroom_protocol::Role;
+use greenroom_protocol::{MessageContent, Role};
 use greenroom_protocol::api::models::{ModelMessage, ModelToolCall};
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
@@ -34,17 +35,25 @@ pub(in super::super) fn decode(body: &Value) -> Result<DecodedRequest, String> {
         usage_wanted: true,
         namespaced: BTreeMap::new(),
         freeform: BTreeSet::new(),
+        returns_reasoning: false,
     };
+    drop_plain(&mut decoded.request.messages);
     list(body, "tools").iter().for_each(|tool| take_tool(&mut decoded, tool));
     Ok(decoded)
 }
 
-/// Adjacent calls belong to one assistant message.
+/// Adjacent calls, and what follows reasoning, belong to one assistant message.
 fn take(messages: &mut Vec<ModelMessage>, message: Option<ModelMessage>) {
     let Some(mut message) = message else { return };
+    let only_thought = |last: &ModelMessage| last.content.is_none() && last.tool_calls.is_empty();
     match messages.last_mut() {
-        Some(last) if last.role == Role::Assistant && !message.tool_calls.is_empty() => {
+        Some(last)
+            if (last.role, message.role) == (Role::Assistant, Role::Assistant)
+                && (only_thought(last) || !message.tool_calls.is_empty()) =>
+        {
             last.tool_calls.append(&mut message.tool_calls);
+            last.content = last.content.take().or(message.content);
+            Segments::append(last, message.segments);
         }
         _ => messages.push(message),
     }
@@ -99,19 +108,43 @@ fn message(item: &Value) -> Result<Option<ModelMessage>, String> {
             };
             let mut message = ModelMessage::text(role, "");
             message.content = chat::content(item.get("content").unwrap_or(&Value::Null))?;
+            if role == Role::Assistant {
+                let mut segments = Segments::default();
+                let content = message.content.as_ref();
+                segments.text(&content.map(MessageContent::text).unwrap_or_default());
+                message.segments = Some(segments.into_all());
+            }
             Ok(Some(message))
+        }
+        "reasoning" => {
+            let mut segments = Segments::default();
+            let parts = list(item, "summary").iter().chain(list(item, "content"));
+            let texts: Vec<&str> = parts.filter_map(|part| text(part, "text")).collect();
+            segments.reasoning(&texts.join("\n\n"), text(item, "encrypted_content"));
+            let mut message = ModelMessage::text(Role::Assistant, "");
+            message.content = None;
+            message.segments = Some(segments.into_all());
+            Ok(message.segments.as_ref().is_some_and(|it| !it.is_empty()).then_some(message))
         }
         "function_call" | "custom_tool_call" => {
             let name = text(item, "name").unwrap_or_default();
             let name = text(item, "namespace").map_or(name.to_owned(), |space| joined(space, name));
-            let mut message = ModelMessage::text(Role::Assistant, "");
-            message.tool_calls.push(ModelToolCall {
+            let call = ModelToolCall {
                 id: text(item, "call_id").unwrap_or_default().to_owned(),
                 name,
-                args: args(text(item, "arguments").or(text(item, "input")).unwrap_or("{}")),
+                args: match text(item, "input") {
+                    // Text, in the shape of the tool that stands for it.
+                    Some(input) => json!({"input": input}),
+                    None => args(text(item, "arguments").unwrap_or("{}")),
+                },
                 args_text: None,
                 args_error: None,
-            });
+            };
+            let mut segments = Segments::default();
+            segments.call(&call);
+            let mut message = ModelMessage::text(Role::Assistant, "");
+            message.segments = Some(segments.into_all());
+            message.tool_calls.push(call);
             Ok(Some(message))
         }
         "function_call_output" | "custom_tool_call_output" => {
@@ -120,7 +153,7 @@ fn message(item: &Value) -> Result<Option<ModelMessage>, String> {
             message.content = chat::content(item.get("output").unwrap_or(&Value::Null))?;
             Ok(Some(message))
         }
-        // Reasoning and other items that clients send back.
+        // Other items that clients send back.
         _ => Ok(None),
     }
 }

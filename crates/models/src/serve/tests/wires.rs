@@ -37,7 +37,7 @@ async fn chat_completions_come_whole() {
     let expected = json!({
         "id": null, "object": "chat.completion", "created": 1_700_000_000, "model": "m",
         "choices": [{"index": 0, "logprobs": null, "finish_reason": "tool_calls", "message": {
-            "role": "assistant", "content": "Let me see", "provider_error": null, "reasoning_content": "hm",
+            "role": "assistant", "content": "Let me see", "refusal": null, "reasoning_content": "hm",
             "tool_calls": [{"id": "call_1", "type": "function", "function": {
                 "name": "look", "arguments": "{\"at\":\"it\"}",
             }}],
@@ -314,7 +314,7 @@ async fn finish_reasons_are_translated_for_the_wire() {
     for (reason, expected) in [
         ("stop", ["stop", "completed", "end_turn", "STOP"]),
         ("length", ["length", "incomplete", "max_tokens", "MAX_TOKENS"]),
-        ("content_filter", ["content_filter", "incomplete", "provider_error", "SAFETY"]),
+        ("content_filter", ["content_filter", "incomplete", "refusal", "SAFETY"]),
     ] {
         let script = format!("[[rule]]\nanswer = [{{ text = 'x' }}, {{ finish = '{reason}' }}]");
         let chat = whole(&script, "/v1/chat/completions", &chat(false)).await;

@@ -150,7 +150,7 @@ fn reason(raw: &str) -> Reason {
     match raw {
         "tool_use" => Reason::ToolCalls,
         "max_tokens" | "model_context_window_exceeded" => Reason::Length,
-        "provider_error" => Reason::ContentFilter,
+        "refusal" => Reason::ContentFilter,
         _ => Reason::Stop,
     }
 }

@@ -60,7 +60,7 @@ impl Decoder {
             }
         }
         let calls = list(delta, "tool_calls");
-        for field in ["content", "provider_error"] {
+        for field in ["content", "refusal"] {
             let Some(text) = text(delta, field).filter(|text| !text.is_empty()) else { continue };
             self.close_reasoning(into)?;
             into.text(text)?;

@@ -36,7 +36,7 @@ impl Decoder {
                 into.note("provider_response_id", response.get("id"));
             }
             "response.output_item.added" => self.added(event, into)?,
-            "response.output_text.delta" | "response.provider_error.delta" => {
+            "response.output_text.delta" | "response.refusal.delta" => {
                 self.streamed.insert(key(event));
                 into.text(delta)?;
             }
@@ -91,7 +91,7 @@ impl Decoder {
             "message" if not_streamed => {
                 let parts = list(item, "content").iter();
                 let texts =
-                    parts.filter_map(|part| text(part, "text").or(text(part, "provider_error")));
+                    parts.filter_map(|part| text(part, "text").or(text(part, "refusal")));
                 texts.into_iter().try_for_each(|text| into.text(text))
             }
             "reasoning" => {

@@ -16,7 +16,7 @@ fn unknown_events_blocks_and_parts_are_ignored() {
             json!({"type": "content_block_start", "index": 1, "content_block": {"type": "redacted_thinking", "data": "Ev4="}}),
             json!({"type": "content_block_start", "index": 2, "content_block": {"type": "text", "text": "hi"}}),
             json!({"type": "content_block_delta", "index": 2, "delta": {"type": "citations_delta", "citation": {}}}),
-            json!({"type": "message_delta", "delta": {"stop_reason": "provider_error"}}),
+            json!({"type": "message_delta", "delta": {"stop_reason": "refusal"}}),
         ],
     );
     assert_eq!(
@@ -31,7 +31,7 @@ fn unknown_events_blocks_and_parts_are_ignored() {
         OpenAiResponses,
         &[
             json!({"type": "response.web_search_call.searching", "output_index": 0}),
-            json!({"type": "response.provider_error.delta", "output_index": 1, "delta": "I cannot"}),
+            json!({"type": "response.refusal.delta", "output_index": 1, "delta": "I cannot"}),
             json!({"type": "response.completed", "response": {"status": "completed", "output": [{"type": "web_search_call"}]}}),
         ],
     );

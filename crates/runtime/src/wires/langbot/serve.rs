@@ -62,7 +62,7 @@ impl Action {
 
     /// Makes the calls; returns the last frame of the action.
     pub(crate) async fn serve(self, connection: &Connection, call: ProxyCall) -> Bytes {
-        let id = call.sink.request_id.clone();
+        let id = call.sink.request_id().to_owned();
         let proxy = HostProxy { connection, call };
         let answering = self.answer(&proxy);
         let answer = match self.timeout {
