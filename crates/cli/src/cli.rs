@@ -64,6 +64,10 @@ pub enum Command {
     Audit(commands::audit::Args),
     #[command(subcommand)]
     Runner(Runner),
+    #[command(subcommand)]
+    Harness(Harness),
+    #[command(subcommand)]
+    Workspace(Workspace),
     Tool(commands::tool::Args),
     SignIn(commands::sign_in::Args),
     SignOut(commands::sign_out::Args),
@@ -174,6 +178,24 @@ pub enum Runner {
     New(commands::runner_new::Args),
     Add(commands::runner_add::Args),
     Test(commands::runner_test::Args),
+}
+
+/// List and add external harnesses: Claude Code, Codex, Gemini CLI, goose, Kimi Code, OpenCode
+#[derive(Debug, Subcommand)]
+pub enum Harness {
+    List(commands::harness_list::Args),
+    Add(commands::harness_add::Args),
+}
+
+/// List, show, compare and remove the workspaces of external harnesses
+#[derive(Debug, Subcommand)]
+pub enum Workspace {
+    List(commands::workspace::ListArgs),
+    Show(commands::workspace::OneArgs),
+    /// Print the changes of a `git` workspace since its base
+    Diff(commands::workspace::OneArgs),
+    /// Remove a workspace with everything in it
+    Remove(commands::workspace::RemoveArgs),
 }
 
 /// Create, restore and list backups

@@ -19,6 +19,8 @@ pub mod dev_model_server;
 pub mod doctor;
 pub mod events_list;
 pub mod events_show;
+pub mod harness_add;
+pub mod harness_list;
 pub mod history;
 pub mod init;
 pub mod move_to;
@@ -40,6 +42,7 @@ pub mod sign_in;
 pub mod sign_out;
 pub mod supervise;
 pub mod tool;
+pub mod workspace;
 
 use crate::client::{Client, Error, Page};
 use crate::failure::{Exit, Outcome};

@@ -16,6 +16,7 @@ mod logging;
 pub mod output;
 mod plugin_files;
 mod plugin_manifest;
+mod programs;
 pub mod reading;
 mod secrets;
 mod sign_in;
@@ -27,7 +28,8 @@ mod watch;
 mod wiring;
 
 use cli::{
-    Approvals, ApprovalsCommand, Artifacts, Backup, Command, Deliveries, Dev, Events, Runner, Runs,
+    Approvals, ApprovalsCommand, Artifacts, Backup, Command, Deliveries, Dev, Events, Harness,
+    Runner, Runs, Workspace,
 };
 use failure::{Failure, Outcome};
 
@@ -57,6 +59,12 @@ pub async fn run(command: Command) -> Outcome {
         Command::Runner(Runner::New(args)) => commands::runner_new::run(&args),
         Command::Runner(Runner::Add(args)) => commands::runner_add::run(&args),
         Command::Runner(Runner::Test(args)) => commands::runner_test::run(args).await,
+        Command::Harness(Harness::List(args)) => commands::harness_list::run(&args),
+        Command::Harness(Harness::Add(args)) => commands::harness_add::run(&args),
+        Command::Workspace(Workspace::List(args)) => commands::workspace::list(&args),
+        Command::Workspace(Workspace::Show(args)) => commands::workspace::show(&args),
+        Command::Workspace(Workspace::Diff(args)) => commands::workspace::diff(&args),
+        Command::Workspace(Workspace::Remove(args)) => commands::workspace::remove(&args),
         Command::Tool(args) => commands::tool::run(args).await,
         Command::SignIn(args) => commands::sign_in::run(args).await,
         Command::SignOut(args) => commands::sign_out::run(args).await,

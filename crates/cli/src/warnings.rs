@@ -8,7 +8,7 @@ mod plugins;
 pub(crate) use plugins::only_model;
 
 use crate::granted;
-use crate::wiring::surface;
+use crate::wiring::{self, surface};
 use greenroom_config::{
     Agent, Config, Launch, Loaded, McpReach, Process, REPLACED, Runner, Secret, StoreUrl,
     ToolSource, env,
@@ -94,7 +94,13 @@ fn runners(config: &Config) -> Problems<'_> {
     let mut problems = Vec::new();
     for (name, runner) in &config.runners {
         let Launch::Process(process) = &runner.launch else { continue };
-        if !process.dir.is_dir() {
+        if let Some(acp) = &runner.acp {
+            let search = process.env.get("PATH").map(greenroom_config::Secret::expose);
+            let problem = wiring::harness::missing(acp, search);
+            problems.extend(problem.map(|problem| {
+                (vec!["runners", name.as_str()], format!("runner `{name}`: {problem}"))
+            }));
+        } else if !process.dir.is_dir() {
             let message =
                 format!("runner `{name}`: folder `{}` does not exist", process.dir.display());
             problems.push((vec!["runners", name, "dir"], message));
@@ -249,9 +255,19 @@ fn files<'c>(name: &'c str, agent: &'c Agent) -> impl Iterator<Item = (Vec<&'c s
 /// Agents whose runner may or may not exist: a process reports its runners once it runs.
 pub(crate) fn unchecked(config: &Config) -> Vec<(&str, &RunnerId)> {
     let agents = config.agents.iter().map(|(name, agent)| (name.as_str(), &agent.runner));
-    let is_open =
-        |id: &RunnerId| !BUILT_IN_RUNNERS.contains(&id.as_str()) && !known_to_be_absent(config, id);
+    let is_open = |id: &RunnerId| {
+        !BUILT_IN_RUNNERS.contains(&id.as_str())
+            && !known_to_be_absent(config, id)
+            && !is_harness(config, id)
+    };
     agents.filter(|(_, id)| is_open(id)).collect()
+}
+
+/// The one runner of a harness.
+fn is_harness(config: &Config, id: &RunnerId) -> bool {
+    let offers =
+        |runner: &Runner| runner.acp.is_some() && runner.plugin.as_deref() == Some(id.plugin());
+    id.runner() == "default" && config.runners.values().any(offers)
 }
 
 fn known_to_be_absent(config: &Config, id: &RunnerId) -> bool {

@@ -1,5 +1,6 @@
 //! From the configuration to the settings of the host, the runtime, the server and the stores.
 
+pub(crate) mod harness;
 mod resources;
 
 pub(crate) use resources::{models, modules, resources};
@@ -41,6 +42,7 @@ pub(crate) fn load(named: Option<&Path>) -> Result<(Config, Option<Loaded>), Fai
             let loaded = load_file(&path)?;
             resources::check_environment(&loaded.config)?;
             check_ties(&loaded)?;
+            harness::check(&loaded)?;
             resources::check(&loaded)?;
             Ok((loaded.config.clone(), Some(loaded)))
         }
@@ -174,6 +176,9 @@ pub(crate) fn runners(
     let hidden: Vec<PathBuf> = secrets.iter().cloned().chain(store_files(config, data)).collect();
     let spec = |(name, runner): (&String, &config::Runner)| {
         let mut spec = runner_spec(name, runner, host);
+        if let Some(acp) = &runner.acp {
+            spec = harness::spec(name, acp, spec, config, harness::Place { program, data, host });
+        }
         // A file that replaced a hidden one is not hidden from processes that are already running.
         let open = |file: &&PathBuf| {
             file.starts_with(&spec.dir) || spec.paths.iter().any(|path| file.starts_with(path))
@@ -201,7 +206,7 @@ fn runner_spec(name: &str, runner: &config::Runner, host: SocketAddr) -> RunnerS
         name: name.to_owned(),
         plugin: runner.plugin.clone(),
         wire: match runner.wire {
-            config::Wire::Native => Wire::Native,
+            config::Wire::Native | config::Wire::Acp => Wire::Native,
             config::Wire::Langbot => Wire::Langbot,
         },
         plugin_config: runner
@@ -231,7 +236,7 @@ fn runner_spec(name: &str, runner: &config::Runner, host: SocketAddr) -> RunnerS
         files: process.files,
         network: Network::of(&process.network_access(), Some(host)),
         changed_at: match runner.wire {
-            config::Wire::Native => changed_at(process),
+            config::Wire::Native | config::Wire::Acp => changed_at(process),
             config::Wire::Langbot => changed_at(process).max(plugins()),
         },
         ..plain

@@ -3,6 +3,7 @@
 //! Invariant: an absent key has the default of the contract's table; nothing else widens a grant.
 
 use super::reader::{Context, Reader, Value, clean, list, nearest};
+use greenroom_protocol::api::harness::HarnessToolKind as Kind;
 use greenroom_protocol::manifest::StorageArea;
 use greenroom_protocol::payload::StateScope;
 use greenroom_protocol::wire::ToolRisk as Risk;
@@ -67,6 +68,8 @@ pub struct GrantPolicy {
     pub skills: Vec<String>,
     pub modules: Vec<String>,
     pub risks: BTreeMap<Risk, Approval>,
+    /// What an external harness may do with its own tools.
+    pub harness: BTreeMap<Kind, Approval>,
 }
 
 /// A file of this machine that runs may read.
@@ -109,7 +112,22 @@ impl Default for GrantPolicy {
                     Risk::Read | Risk::Write | Risk::External => (risk, Approval::Always),
                 })
                 .collect(),
+            harness: Kind::ALL.into_iter().map(|kind| (kind, unless_configured(kind))).collect(),
         }
+    }
+}
+
+/// Looking and thinking change nothing; everything else needs an approval.
+fn unless_configured(kind: Kind) -> Approval {
+    match kind {
+        Kind::Read | Kind::Search | Kind::Think => Approval::Always,
+        Kind::Edit
+        | Kind::Delete
+        | Kind::Move
+        | Kind::Execute
+        | Kind::Fetch
+        | Kind::SwitchMode
+        | Kind::Other => Approval::Ask,
     }
 }
 
@@ -131,7 +149,8 @@ impl GrantPolicy {
             files: files(&mut reader),
             skills: texts(&mut reader, "skills"),
             modules: modules(&mut reader),
-            risks: risks(&mut reader, absent.risks),
+            risks: approvals(&mut reader, "risk", absent.risks, Risk::as_str),
+            harness: approvals(&mut reader, "harness", absent.harness, Kind::as_str),
         };
         reader.finish();
         grant
@@ -233,19 +252,24 @@ fn modules(reader: &mut Reader<'_>) -> Vec<String> {
     reader.get("modules").and_then(|value| value.list(one)).unwrap_or_default()
 }
 
-/// Approval by risk of a call; absent risks keep their default.
-fn risks(reader: &mut Reader<'_>, absent: BTreeMap<Risk, Approval>) -> BTreeMap<Risk, Approval> {
-    let mut risks = absent;
-    let Some(mut table) = reader.get("risk").and_then(|value| value.table()) else {
-        return risks;
+/// A table of approvals; absent keys keep their default.
+fn approvals<K: Copy + Ord>(
+    reader: &mut Reader<'_>,
+    key: &'static str,
+    absent: BTreeMap<K, Approval>,
+    name: fn(K) -> &'static str,
+) -> BTreeMap<K, Approval> {
+    let mut approvals = absent;
+    let Some(mut table) = reader.get(key).and_then(|value| value.table()) else {
+        return approvals;
     };
-    for risk in Risk::ALL {
-        if let Some(approval) = table.get(risk.as_str()).and_then(|v| v.choice(&APPROVALS)) {
-            risks.insert(risk, approval);
+    for (kind, approval) in &mut approvals {
+        if let Some(given) = table.get(name(*kind)).and_then(|v| v.choice(&APPROVALS)) {
+            *approval = given;
         }
     }
     table.finish();
-    risks
+    approvals
 }
 
 fn reach(reader: &mut Reader<'_>, key: &'static str) -> Option<Reach> {

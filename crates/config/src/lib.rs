@@ -43,7 +43,7 @@ pub use plain_file::{open_file, open_plain, read_head, read_plain};
 pub use problem::{Invalid, Problem, columns_of, is_wide};
 pub use reader::clean;
 pub use retention::Retention;
-pub use runner::{Launch, Process, Runner, Sandbox, Setting, Wire, is_langbot_plugin};
+pub use runner::{Acp, Launch, Process, Runner, Sandbox, Setting, Wire, is_langbot_plugin};
 pub use secret::Secret;
 pub use server::{Server, Store, StoreUrl, Sync, Tls};
 pub use surface::{Surface, Webhook};

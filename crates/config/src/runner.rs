@@ -2,8 +2,10 @@
 //!
 //! Invariant: a runner has either a command or a token.
 
+mod acp;
 mod langbot;
 
+pub use acp::Acp;
 pub use langbot::{Setting, is_plugin_folder as is_langbot_plugin};
 
 use super::reader::{Reader, Value, clean};
@@ -21,6 +23,8 @@ pub struct Runner {
     pub config: BTreeMap<String, Setting>,
     /// Agents whose events the listeners of a LangBot plugin get.
     pub listens: Vec<String>,
+    /// Settings of a harness on the wire `acp`.
+    pub acp: Option<Acp>,
 }
 
 /// The protocol of the process.
@@ -30,6 +34,8 @@ pub enum Wire {
     Native,
     /// An unmodified LangBot plugin.
     Langbot,
+    /// A harness that speaks the Agent Client Protocol, driven by a runner of the host.
+    Acp,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -104,7 +110,7 @@ const THREADS_PER_PROCESS: u64 = 32;
 
 impl Runner {
     pub(super) fn read(mut reader: Reader<'_>) -> Option<Self> {
-        let wires = [("native", Wire::Native), ("langbot", Wire::Langbot)];
+        let wires = [("native", Wire::Native), ("langbot", Wire::Langbot), ("acp", Wire::Acp)];
         let wire = match reader.get("wire") {
             Some(wire) => wire.choice(&wires).unwrap_or_default(),
             None if langbot::is_plugin(&mut reader) => Wire::Langbot,
@@ -112,6 +118,10 @@ impl Runner {
         };
         let plugin = reader.get("plugin").and_then(|value| plugin(&value));
         let langbot::Keys { config, listens } = langbot::keys(&mut reader, wire);
+        if wire == Wire::Acp {
+            return acp::read(reader, plugin);
+        }
+        acp::refuse_keys(&mut reader);
         let (command, token) = (reader.get("command"), reader.get("token"));
         let launch = match (command, token) {
             (command, None) if wire == Wire::Langbot => {
@@ -145,7 +155,7 @@ impl Runner {
             }
         };
         reader.finish();
-        Some(Self { launch: launch?, wire, plugin, config, listens })
+        Some(Self { launch: launch?, wire, plugin, config, listens, acp: None })
     }
 }
 

@@ -104,6 +104,7 @@ fn a_runner_is_read_with_paths_relative_to_the_file() {
         wire: Wire::Native,
         config: BTreeMap::new(),
         listens: Vec::new(),
+        acp: None,
     };
     let far_away = Runner {
         launch: Launch::Connect { token: secret("the-long-value-of-FAR_AWAY_TOKEN") },
@@ -111,6 +112,7 @@ fn a_runner_is_read_with_paths_relative_to_the_file() {
         wire: Wire::Native,
         config: BTreeMap::new(),
         listens: Vec::new(),
+        acp: None,
     };
     assert_eq!(
         config.runners,

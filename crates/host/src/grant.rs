@@ -11,6 +11,7 @@ pub(crate) use cache::{GrantCache, Sources};
 use crate::context::Identity;
 use crate::resources::ResourceNames;
 use crate::settings::{Agent, Approval, GrantPolicy, Reach, Threads};
+use greenroom_protocol::api::harness::HarnessToolKind;
 use greenroom_protocol::manifest::{
     ArtifactPermission, EventPermission, FilePermission, HistoryPermission, KnowledgePermission,
     ModelPermission, StorageArea, ToolPermission,
@@ -68,6 +69,9 @@ pub struct Grant {
     /// How a call is approved, by its risk; a risk that is not listed requires an approval.
     #[serde(default)]
     pub risks: BTreeMap<Risk, Approval>,
+    /// What its external harness may do with its own tools; a kind that is not listed is refused.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub harness: BTreeMap<HarnessToolKind, Approval>,
     /// Whether the run may pull messages that arrive while it runs.
     #[serde(default)]
     pub steering: bool,
@@ -153,6 +157,10 @@ impl Grant {
             skills: named(&policy.skills, &known.skills),
             files: files(manifest, policy),
             risks: policy.risks.clone(),
+            harness: match asked.harness.is_empty() {
+                true => BTreeMap::new(),
+                false => policy.harness.clone(),
+            },
             steering: manifest.capabilities.steering && agent.queue.as_str() == "steer",
         }
     }

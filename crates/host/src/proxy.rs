@@ -12,6 +12,7 @@ pub(crate) mod audit;
 mod call;
 mod events;
 mod fit;
+mod harness;
 mod history;
 mod langbot;
 pub(crate) mod meter;
@@ -237,6 +238,7 @@ async fn carry_out(call: &mut Call<'_>, method: ProxyMethod, row: &Row) -> Answe
         Method::HistorySearch => history::search(call).await,
         Method::PlatformRequestAction => actions::request(call).await,
         Method::SteeringPull => steering::pull(call).await,
+        Method::HarnessPermission => harness::permission(call).await,
         Method::ArtifactsMetadata => artifacts::metadata(call).await,
         Method::ArtifactsReadRange => artifacts::read_range(call).await,
         Method::ArtifactsOpenStream => artifacts::open_stream(call).await,

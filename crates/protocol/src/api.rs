@@ -10,6 +10,7 @@ pub mod artifacts;
 pub mod audit;
 pub mod events;
 mod fields;
+pub mod harness;
 pub mod history;
 pub mod knowledge;
 mod method;

@@ -92,6 +92,9 @@ pub struct AgentRunnerPermissions {
     pub storage: Vec<StorageArea>,
     pub files: Vec<FilePermission>,
     pub platform_api: Vec<String>,
+    /// Our addition: the runner drives a harness, and may ask what that may do.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub harness: Vec<HarnessPermissionKind>,
     #[serde(flatten)]
     pub extra: Object,
 }
@@ -112,6 +115,7 @@ value_set!(EventPermission { Get, Page });
 value_set!(ArtifactPermission { Metadata, Read, Create });
 value_set!(StorageArea { Plugin, Workspace, Binding });
 value_set!(FilePermission { Config, Knowledge });
+value_set!(HarnessPermissionKind { Ask });
 
 /// Informational: it never changes a grant. Fields of older manifests (`ownership`, `bootstrap`, `max_inline_*`)
 /// are in `extra` and cause a warning.

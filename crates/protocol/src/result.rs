@@ -92,6 +92,8 @@ pub mod kind {
     pub const SUBAGENT_FAILED: &str = "subagent.failed";
     pub const CLIENT_STATE_SNAPSHOT: &str = "client.state.snapshot";
     pub const CLIENT_STATE_DELTA: &str = "client.state.delta";
+    /// The list of steps of a harness: stored with the run and shown, not acted on.
+    pub const PLAN_UPDATED: &str = "plan.updated";
 
     /// A log line of a LangBot runner: stored with the run, not acted on.
     pub const PROCESSOR_LOG: &str = "processor.log";
@@ -109,8 +111,9 @@ pub mod kind {
     ];
 
     /// Types that are known and only shown.
-    pub const SHOWN: [&str; 12] = [
+    pub const SHOWN: [&str; 13] = [
         REASONING_DELTA,
+        PLAN_UPDATED,
         TOOL_CALL_DELTA,
         STEP_STARTED,
         STEP_FINISHED,

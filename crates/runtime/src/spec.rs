@@ -41,6 +41,8 @@ pub struct RunnerSpec {
     /// Agents whose events the listeners of a LangBot plugin get.
     pub listens: BTreeSet<String>,
     pub sandbox: Sandbox,
+    /// Readable besides what its command needs.
+    pub read: Vec<PathBuf>,
     /// Readable and writable besides `dir`.
     pub paths: Vec<PathBuf>,
     /// Those of `paths` that do not exist: once one does, the process needs a new sandbox to see it.
@@ -77,6 +79,7 @@ impl Default for RunnerSpec {
             plugin_config: Object::new(),
             listens: BTreeSet::new(),
             sandbox: Sandbox::On,
+            read: Vec::new(),
             paths: Vec::new(),
             absent_paths: Vec::new(),
             hidden: Vec::new(),
@@ -106,6 +109,7 @@ impl RunnerSpec {
             owns_dir: self.owns_dir,
             env: self.env.clone(),
             sandbox: self.sandbox,
+            read: self.read.clone(),
             paths: self.paths.clone(),
             hidden: hidden.to_vec(),
             processes: self.processes,

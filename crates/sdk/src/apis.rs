@@ -5,6 +5,7 @@
 use crate::RunCtx;
 use crate::artifacts::ArtifactsApi;
 use crate::events::EventsApi;
+use crate::harness::HarnessApi;
 use crate::history::HistoryApi;
 use crate::knowledge::KnowledgeApi;
 use crate::models::ModelsApi;
@@ -60,6 +61,11 @@ impl RunCtx {
     /// The tools in `ctx.resources.tools`.
     pub fn tools(&self) -> ToolsApi<'_> {
         ToolsApi(self)
+    }
+
+    /// What an external harness may do, for runners that drive one.
+    pub fn harness(&self) -> HarnessApi<'_> {
+        HarnessApi(self)
     }
 
     /// The knowledge bases in `ctx.resources.knowledge_bases`.

@@ -35,6 +35,7 @@ mod environment;
 mod events;
 mod failure;
 mod gateway;
+mod harness;
 mod history;
 mod inbox;
 mod items;
@@ -70,6 +71,10 @@ pub use gateway::Gateway;
 pub use greenroom_protocol as protocol;
 pub use greenroom_protocol::api::artifacts::ArtifactView;
 pub use greenroom_protocol::api::events::{EventPage, EventPageParams, EventView};
+pub use greenroom_protocol::api::harness::{
+    HarnessDecision, HarnessFileChange, HarnessPermission, HarnessPermissionParams, HarnessReason,
+    HarnessToolKind,
+};
 pub use greenroom_protocol::api::history::{
     Direction, HistoryFilters, HistoryPage, HistoryPageParams, HistorySearchParams, SearchHit,
 };
@@ -89,8 +94,8 @@ pub use greenroom_protocol::api::tools::{
 };
 pub use greenroom_protocol::api::{Method, Moment};
 pub use greenroom_protocol::manifest::{
-    ArtifactPermission, EventPermission, FilePermission, HistoryPermission, KnowledgePermission,
-    ModelPermission, StorageArea, ToolPermission,
+    ArtifactPermission, EventPermission, FilePermission, HarnessPermissionKind, HistoryPermission,
+    KnowledgePermission, ModelPermission, StorageArea, ToolPermission,
 };
 pub use greenroom_protocol::payload::{ArtifactCreated, Message, StateScope};
 pub use greenroom_protocol::wire::{CallToolResult, ToolRisk};
@@ -98,6 +103,7 @@ pub use greenroom_protocol::{
     AgentAPIError, ErrorCode, KnowledgeBaseResource, Object, Role, ToolResource, TranscriptItem,
     TranscriptRole,
 };
+pub use harness::HarnessApi;
 pub use history::HistoryApi;
 pub use knowledge::KnowledgeApi;
 pub use manifest::{ConfigItem, Manifest, en_zh};

@@ -52,7 +52,8 @@ pub(crate) fn flag(apis: &ContextAPICapabilities, method: Method) -> Option<(&'s
         | Method::ToolsCall
         | Method::KnowledgeList
         | Method::KnowledgeRetrieve
-        | Method::PlatformRequestAction => return None,
+        | Method::PlatformRequestAction
+        | Method::HarnessPermission => return None,
     })
 }
 

@@ -3,8 +3,8 @@
 //! Invariant: the id is never written by hand; the plugin composes it from author, name and runner.
 
 use greenroom_protocol::manifest::{
-    ArtifactPermission, EventPermission, FilePermission, HistoryPermission, KnowledgePermission,
-    ModelPermission, StaticRefs, StorageArea, ToolPermission,
+    ArtifactPermission, EventPermission, FilePermission, HarnessPermissionKind, HistoryPermission,
+    KnowledgePermission, ModelPermission, StaticRefs, StorageArea, ToolPermission,
 };
 use greenroom_protocol::{
     AgentRunnerCapabilities, AgentRunnerContextPolicy, AgentRunnerManifest, AgentRunnerPermissions,
@@ -121,6 +121,12 @@ impl Manifest {
     pub fn platform_api(mut self, actions: &[&str]) -> Self {
         self.permissions.platform_api = actions.iter().map(|&action| action.to_owned()).collect();
         self.capabilities.platform_api = !actions.is_empty();
+        self
+    }
+
+    /// Requests `harness.permission`, for a runner that drives an external harness.
+    pub fn harness(mut self, operations: &[HarnessPermissionKind]) -> Self {
+        self.permissions.harness = operations.to_vec();
         self
     }
 

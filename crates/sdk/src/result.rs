@@ -143,6 +143,11 @@ impl RunResult {
         self
     }
 
+    /// Its type, such as `message.delta`.
+    pub fn kind(&self) -> &str {
+        &self.kind
+    }
+
     pub(crate) fn is_terminal(&self) -> bool {
         self.kind == kind::RUN_COMPLETED || self.kind == kind::RUN_FAILED
     }

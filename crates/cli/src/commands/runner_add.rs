@@ -7,7 +7,7 @@ mod components;
 mod dialect;
 mod inspect;
 mod install;
-mod write;
+pub(super) mod write;
 
 use crate::failure::{Exit, Failure, Outcome};
 use crate::output;

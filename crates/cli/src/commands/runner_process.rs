@@ -7,6 +7,8 @@ use std::process::ExitCode;
 pub struct Args {
     /// Name of the runner, e.g. `echo`
     pub name: String,
+    /// Settings of the runner, as JSON
+    pub settings: Option<String>,
 }
 
 /// Runs until its input ends.
@@ -14,6 +16,7 @@ pub fn run(args: &Args) -> ExitCode {
     match args.name.as_str() {
         "echo" => greenroom_echo::main(),
         "local-agent" => greenroom_local_agent::main(),
+        "acp-agent" => greenroom_acp_agent::main(args.settings.as_deref().unwrap_or("{}")),
         name => {
             crate::output::note(&format!("error: there is no built-in runner `{name}`"));
             ExitCode::from(2)

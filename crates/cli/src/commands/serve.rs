@@ -167,6 +167,7 @@ impl Running {
         let store = store.map_err(anyhow::Error::new)??;
         let program = std::env::current_exe()?.to_string_lossy().into_owned();
         let runners = wiring::runners(&config, &program, &data, doors.for_children());
+        wiring::harness::create_folders(&runners, &data)?;
         let objects =
             database::open_objects(&wiring::artifacts(&config, &data), &store, on_loss).await?;
         let resources = wiring::resources(&config, &program, &data, doors.for_children());
@@ -287,6 +288,9 @@ impl Running {
         self.secrets.add(wiring::secrets(&config, &self.admin_token));
         let data = self.folder.path();
         let runners = wiring::runners(&config, &self.program, data, self.doors.for_children());
+        if let Err(error) = wiring::harness::create_folders(&runners, data) {
+            tracing::warn!(%error, "cannot create the folder of a harness");
+        }
         let resources = wiring::resources(&config, &self.program, data, self.doors.for_children());
         let settings = wiring::settings(&config, data, self.doors.for_children());
         match self.host.reload(settings, runners.clone(), resources.clone()).await {

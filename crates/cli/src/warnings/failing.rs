@@ -20,7 +20,20 @@ pub(super) fn agents(config: &Config) -> Problems<'_> {
         };
         problems(config, agent).into_iter().map(keyed).collect::<Vec<_>>()
     };
-    own.flat_map(of_agent).collect()
+    own.flat_map(of_agent).chain(on_harnesses(config)).collect()
+}
+
+/// Agents of external harnesses with a config that cannot be used.
+fn on_harnesses(config: &Config) -> impl Iterator<Item = (Vec<&str>, String)> {
+    let of_harness = |agent: &Agent| {
+        let is_own = |plugin: &str| agent.runner.plugin() == plugin;
+        let mut harnesses = config.runners.values().filter(|runner| runner.acp.is_some());
+        harnesses.any(|runner| runner.plugin.as_deref().is_some_and(is_own))
+    };
+    config.agents.iter().filter(move |(_, agent)| of_harness(agent)).filter_map(|(name, agent)| {
+        let problem = greenroom_acp_agent::check_config(&agent.config).err()?;
+        Some((vec!["agents", name.as_str(), "config"], format!("agent `{name}`: {problem}")))
+    })
 }
 
 fn problems(config: &Config, agent: &Agent) -> Vec<(&'static str, String)> {

@@ -75,6 +75,7 @@ impl Target {
             "storage.list" => json!({"area": area}),
             "platform.request_action" => self.action(),
             "steering.pull" => json!({}),
+            "harness.permission" => json!({"kind": "read", "title": "Read a file"}),
             other => panic!("a proper call of `{other}` is not written here"),
         };
         for (name, value) in self.more.as_object().unwrap() {

@@ -37,6 +37,8 @@ const SITUATIONS: &str = "granted none unknown ended gone foreign earlier manife
 /// - `granted` of models, tools and knowledge bases: there are none in this host; see `resource`.
 /// - `granted` and `conversation` of `artifacts.append` and `artifacts.commit`: uploads belong to their run; see
 ///   `files.rs`.
+/// - `resource` of `harness.permission`: it names none, and reaches nothing but the decision about itself; the policy decides
+///   with an answer.
 /// - `resource` of `tools.search`, `knowledge.list`, `artifacts.create`, `artifacts.begin`, `steering.pull` and the
 ///   lists of history and events: they name none; conversations have a column of their own.
 /// - `conversation` of models, tools, knowledge bases and storage: they belong to no conversation.
@@ -45,7 +47,7 @@ const SITUATIONS: &str = "granted none unknown ended gone foreign earlier manife
 /// - `workspace` of models, tools, knowledge bases: they are the host's; of what creates artifacts and of
 ///   `platform.request_action`: they cannot name one.
 #[rustfmt::skip]
-const TABLE: [(&str, &str); 31] = [
+const TABLE: [(&str, &str); 32] = [
     //                          granted none unknown ended gone foreign earlier manifest policy resource conv actor workspace oversized rate rate deadline cancelled
     ("models.invoke",           ".       U    U       U     U    U       U       U        N      N        .    .     .         P         R    R    D        U"),
     ("models.stream",           ".       U    U       U     U    U       U       U        N      N        .    .     .         P         R    R    D        U"),
@@ -78,6 +80,7 @@ const TABLE: [(&str, &str); 31] = [
     ("storage.list",            "O       U    U       U     U    U       U       U        U      U        .    .     E         P         R    R    D        U"),
     ("platform.request_action", "O       U    U       U     U    U       U       U        U      U        N    .     .         P         R    R    D        U"),
     ("steering.pull",           "O       U    U       U     U    U       U       U        U      .        E    .     E         P         R    R    D        U"),
+    ("harness.permission",      "O       U    U       U     U    U       U       U        E      .        .    .     .         P         R    R    D        U"),
 ];
 
 #[test]
@@ -90,7 +93,7 @@ fn the_table_says_something_about_every_method_in_every_situation() {
         assert_eq!(row.split_whitespace().count(), width, "{method}");
     }
     let cells = TABLE.iter().flat_map(|(_, row)| row.split_whitespace());
-    assert_eq!(cells.filter(|cell| *cell != ".").count(), 482);
+    assert_eq!(cells.filter(|cell| *cell != ".").count(), 496);
 }
 
 /// Calls of one runner for one run, and what came of them.

@@ -22,7 +22,7 @@ pub(crate) const ALL: &str = r#"history = "conversation", event_log = "conversat
 /// The same as far as the workspace reaches.
 pub(crate) const WIDE: &str = r#"history = "workspace", event_log = "workspace", artifacts = "workspace", state = ["conversation", "actor", "subject", "runner", "binding"], storage = ["plugin", "binding", "workspace"], actions = { "message.send" = "always", "message.react" = "ask" }"#;
 /// Nothing, said key by key, as an absent key means more.
-pub(crate) const NOTHING: &str = r#"models = [], tools = [], knowledge = [], history = "none", event_log = "none", artifacts = "none", state = [], storage = [], actions = {}"#;
+pub(crate) const NOTHING: &str = r#"models = [], tools = [], knowledge = [], history = "none", event_log = "none", artifacts = "none", state = [], storage = [], actions = {}, harness = { read = "never" }"#;
 
 pub(crate) struct Stage {
     pub host: TestHost,
@@ -188,7 +188,7 @@ pub(crate) fn manifests(plugin: &str) -> Value {
         "history": ["page", "search"], "events": ["get", "page"],
         "artifacts": ["metadata", "read", "create"],
         "storage": ["plugin", "binding", "workspace"],
-        "platform_api": ["message.send", "message.react"]});
+        "platform_api": ["message.send", "message.react"], "harness": ["ask"]});
     let runner = |name: &str, permissions: Value, steering: bool| {
         json!({"id": format!("plugin:{plugin}/{name}"), "name": name, "label": {"en_US": name},
             "capabilities": {"steering": steering}, "permissions": permissions})

@@ -45,6 +45,8 @@ pub(crate) enum Needs {
     /// Any action; which one is checked with the parameters.
     Action,
     Steering,
+    /// Any kind of tool of a harness; which one is checked with the parameters.
+    Harness,
     /// What is about the run itself needs no permission.
     Nothing,
 }
@@ -171,6 +173,7 @@ pub(crate) fn row(method: ProxyMethod) -> Row {
         Api(Method::StorageSet)                 => (Needs::Storage, Owners, WriteBytes, BYTES, Free, Stops),
         Api(Method::StorageDelete)              => (Needs::Storage, Owners, Write, WRITE, Free, Stops),
         Api(Method::PlatformRequestAction)      => (Needs::Action, Surface, Write, ERRAND, Free, Stops),
+        Api(Method::HarnessPermission)          => (Needs::Harness, Run, Write, ERRAND, Free, Stops),
         Api(Method::SteeringPull)               => (Needs::Steering, Run, Write, WRITE, Free, Stops),
         Langbot(LangbotMethod::GetPrompt)       => (Needs::Nothing, Run, Read, LOOK_UP, Free, Stops),
         Langbot(LangbotMethod::GetConfigFile)   => (Needs::Nothing, Run, Read, LOOK_UP, Free, Stops),
@@ -198,7 +201,7 @@ fn flag(needs: Needs) -> Option<fn(&mut ContextAPICapabilities) -> &mut bool> {
         Needs::Steering => |apis| &mut apis.steering_pull,
         // `ctx.resources` says which.
         Needs::Model(_) | Needs::Tool(_) | Needs::Knowledge(_) | Needs::Action => return None,
-        Needs::Nothing => return None,
+        Needs::Harness | Needs::Nothing => return None,
     })
 }
 
@@ -223,6 +226,7 @@ impl Needs {
             // The handler refuses an action that is not granted.
             Needs::Action => !grant.actions.is_empty(),
             Needs::Steering => grant.steering,
+            Needs::Harness => !grant.harness.is_empty(),
             Needs::Nothing => true,
         }
     }

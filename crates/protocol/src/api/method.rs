@@ -65,6 +65,7 @@ methods! {
     StorageList = "storage.list",
     PlatformRequestAction = "platform.request_action",
     SteeringPull = "steering.pull",
+    HarnessPermission = "harness.permission",
 }
 
 impl Method {

@@ -9,6 +9,7 @@ use crate::api::artifacts::{
 };
 use crate::api::audit::AuditView;
 use crate::api::events::{EventGetParams, EventPage, EventPageParams, EventView};
+use crate::api::harness::{HarnessPermission, HarnessPermissionParams};
 use crate::api::history::{
     HistoryPage, HistoryPageParams, HistorySearchParams, HistorySearchResult,
 };
@@ -58,6 +59,8 @@ pub(super) fn all() -> Vec<(&'static str, Schema)> {
         EventPage,
         EventPageParams,
         EventView,
+        HarnessPermission,
+        HarnessPermissionParams,
         HistoryPage,
         HistoryPageParams,
         HistorySearchParams,

@@ -45,6 +45,8 @@ pub(crate) fn reread(name: &str, text: &str) -> Result<Value, String> {
         "TokenCount" => reread_as::<api::models::TokenCount>(text),
         "ActionOutcome" => reread_as::<api::platform::ActionOutcome>(text),
         "ApprovalView" => reread_as::<api::platform::ApprovalView>(text),
+        "HarnessPermission" => reread_as::<api::harness::HarnessPermission>(text),
+        "HarnessPermissionParams" => reread_params::<api::harness::HarnessPermissionParams>(text),
         "RequestActionParams" => reread_params::<api::platform::RequestActionParams>(text),
         "Deleted" => reread_as::<api::state::Deleted>(text),
         "StateDeleteParams" => reread_params::<api::state::StateDeleteParams>(text),

@@ -19,6 +19,8 @@ pub(crate) struct Job {
     pub(crate) owns_dir: bool,
     pub(crate) env: BTreeMap<String, String>,
     pub(crate) sandbox: Sandbox,
+    /// Readable besides what its command needs.
+    pub(crate) read: Vec<PathBuf>,
     pub(crate) paths: Vec<PathBuf>,
     pub(crate) hidden: Vec<PathBuf>,
     pub(crate) processes: u32,

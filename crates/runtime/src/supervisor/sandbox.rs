@@ -242,6 +242,13 @@ impl Open {
         given: Vec<Given>,
         warnings: &mut Vec<String>,
     ) -> Result<(), String> {
+        for named in &job.read {
+            let Ok(found) = claim::resolve(&claim::absolute(named)) else { continue };
+            if !self.hidden.contains(&found.path) && !self.writable.claims(&found) {
+                self.named.insert(named.clone());
+                self.program.insert(found.path);
+            }
+        }
         let own = Given { named: job.dir.clone(), exists: true, path: Some(dir.to_owned()) };
         let own = Some(own).filter(|own| !own.named.as_os_str().is_empty());
         for Given { named, exists, path } in own.into_iter().chain(given) {

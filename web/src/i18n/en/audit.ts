@@ -116,6 +116,8 @@ export const audit = {
   to_platform_request_action: "request {what}",
   did_steering_pull: "received messages that arrived during the run",
   to_steering_pull: "receive messages that arrived during the run",
+  did_harness_permission: "was asked whether its harness may use a tool",
+  to_harness_permission: "let its harness use a tool",
   did_unknown: "called “{method}”",
   to_unknown: "call “{method}”, which does not exist",
 } as const;

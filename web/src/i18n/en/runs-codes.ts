@@ -121,5 +121,6 @@ export const codes = {
   "act.storage.list": "List storage",
   "act.platform.request_action": "Request an action",
   "act.steering.pull": "Check for new messages",
+  "act.harness.permission": "Let the harness use one of its tools",
   "act.unknown": "Call {method}",
 } as const;

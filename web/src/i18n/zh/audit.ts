@@ -118,6 +118,8 @@ export const audit: SameKeys<typeof en> = {
   to_platform_request_action: "请求{what}",
   did_steering_pull: "接收了运行期间到达的消息",
   to_steering_pull: "接收运行期间到达的消息",
+  did_harness_permission: "询问了外部智能体能否使用某个工具",
+  to_harness_permission: "允许外部智能体使用某个工具",
   did_unknown: "调用了“{method}”",
   to_unknown: "调用不存在的方法“{method}”",
 };

@@ -124,5 +124,6 @@ export const codes: SameKeys<typeof en> = {
   "act.storage.list": "列出存储",
   "act.platform.request_action": "请求执行操作",
   "act.steering.pull": "检查新消息",
+  "act.harness.permission": "允许外部智能体使用其工具",
   "act.unknown": "调用 {method}",
 };

@@ -36,6 +36,7 @@ const METHODS = {
   "storage.list": "storage",
   "platform.request_action": "action",
   "steering.pull": "none",
+  "harness.permission": "none",
 } as const satisfies Record<string, What>;
 
 type Method = keyof typeof METHODS;

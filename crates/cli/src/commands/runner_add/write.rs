@@ -73,7 +73,7 @@ fn table(file: &Path, name: &str, folder: &Path, plugin: &Plugin) -> String {
     format!("[runners.{name}]\nwire = \"langbot\"\ndir = {dir}\nplugin = {plugin}\n{network}\n")
 }
 
-fn gap(text: &str) -> &'static str {
+pub(in crate::commands) fn gap(text: &str) -> &'static str {
     match text {
         "" => "",
         text if text.ends_with("\n\n") => "",
@@ -83,7 +83,7 @@ fn gap(text: &str) -> &'static str {
 }
 
 /// Replaces the file atomically.
-fn replace(file: &Path, text: &str) -> Result<(), Failure> {
+pub(in crate::commands) fn replace(file: &Path, text: &str) -> Result<(), Failure> {
     let part = file.with_extension("toml.part");
     let written = std::fs::write(&part, text).and_then(|()| std::fs::rename(&part, file));
     written.map_err(|error| failed(file, error))

@@ -86,7 +86,7 @@ fn grant() -> Value {
             "models": offer(), "tools": offer(), "knowledge": offer(),
             "methods": texts(), "skills": texts(), "risks": risks(), "steering": flag(),
         }),
-        json!({"hash": text(),
+        json!({"hash": text(), "harness": approvals(),
             "files": list(object(json!({"file_id": text(), "name": text(), "path": text()})))}),
     );
     grant["description"] = "What a run may do, frozen.".into();
@@ -94,13 +94,14 @@ fn grant() -> Value {
 }
 
 fn policy() -> Value {
-    let mut policy = object(json!({
+    let all = json!({
         "models": texts(), "tools": texts(), "knowledge": texts(), "history": reach(),
         "event_log": reach(), "artifacts": reach(), "threads": threads(), "state": texts(),
         "storage": texts(),
         "actions": approvals(), "files": texts(), "skills": texts(), "modules": texts(),
         "risks": risks(),
-    }));
+    });
+    let mut policy = object_with(all, json!({"harness": approvals()}));
     policy["description"] =
         "What the binding allows: patterns as written, defaults filled in.".into();
     policy

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from greenroom_sdk.api.artifacts import ArtifactBytes, ArtifactsApi, ArtifactStream
 from greenroom_sdk.api.events import EventsApi
+from greenroom_sdk.api.harness import HarnessApi
 from greenroom_sdk.api.history import HistoryApi
 from greenroom_sdk.api.host_calls import HostCalls
 from greenroom_sdk.api.knowledge import KnowledgeApi
@@ -34,3 +35,4 @@ class Api:
         self.storage = StorageApi(host)
         self.platform = PlatformApi(host)
         self.steering = SteeringApi(host)
+        self.harness = HarnessApi(host)

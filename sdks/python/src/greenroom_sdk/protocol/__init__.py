@@ -57,5 +57,6 @@ PARAMS: dict[str, type[Wire]] = {
     "storage.list": _generated.StorageListParams,
     "platform.request_action": _generated.RequestActionParams,
     "steering.pull": _generated.SteeringPullParams,
+    "harness.permission": _generated.HarnessPermissionParams,
 }
 """The structure of a call's parameters, by its method."""

@@ -235,6 +235,14 @@ def _media(element: Any) -> None:
     need(not is_bytes or bool(element.mime_type), "bytes by value need their `mime_type`")
 
 
+def _harness_permission(params: Any) -> None:
+    need(1 <= len(params.title.encode()) <= 4096, "`title` must have 1 to 4096 bytes")
+    paths, changes = params.paths or [], params.changes or []
+    need(len(paths) <= 100 and len(changes) <= 100, "`paths` and `changes` have at most 100 items each")
+    every = [*paths, *(change.path for change in changes)]
+    need(all(len(path.encode()) <= 4096 for path in every), "a path has at most 4096 bytes")
+
+
 def _new_event(event: Any) -> None:
     names = ("event_type", "source", "event_id", "source_event_type", "locale", "bot_id")
     for field in (*names, "workspace_id", "conversation_id", "thread_id", "agent"):
@@ -292,6 +300,7 @@ RULES: dict[str, Callable[[Any], None]] = {
     "HistorySearchParams": _history_search,
     "ImageElement": _media,
     "KnowledgeRetrieveParams": _retrieve,
+    "HarnessPermissionParams": _harness_permission,
     "ModelEmbedParams": _name("model_id"),
     "ModelInvokeParams": lambda params: need(bool(params.messages), "`messages` is empty"),
     "ModelRerankParams": lambda params: check_query("query", params.query),

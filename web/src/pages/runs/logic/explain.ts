@@ -81,7 +81,7 @@ function ofTool(code: ToolCode, tool: string): Explanation {
 /** Prefixes of methods, and the key of the grant that covers each. */
 const AREAS = {
   models: "models", tools: "tools", knowledge: "knowledge", history: "history", events: "event_log",
-  artifacts: "artifacts", state: "state", storage: "storage", platform: "actions", steering: "queue",
+  artifacts: "artifacts", state: "state", storage: "storage", platform: "actions", steering: "queue", harness: "harness",
 } as const;
 
 /** Methods that have texts. */
@@ -92,7 +92,7 @@ export const METHODS = [
   "artifacts.read_range", "artifacts.open_stream", "artifacts.create", "artifacts.begin", "artifacts.append", "artifacts.commit",
   "state.get", "state.set",
   "state.delete", "state.list", "storage.get", "storage.set", "storage.delete", "storage.list",
-  "platform.request_action", "steering.pull",
+  "platform.request_action", "steering.pull", "harness.permission",
 ] as const;
 export type Method = (typeof METHODS)[number];
 
