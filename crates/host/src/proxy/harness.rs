@@ -54,7 +54,7 @@ async fn asked(
     let call_id = question.approval_id.clone();
     let wanted = Wanted::Ask(Box::new(question));
     match ask(call, wanted, &call_id).await? {
-        Decided::Allowed(approval_id) => Ok(HarnessPermission {
+        Decided::Allowed { approval_id, .. } => Ok(HarnessPermission {
             decision: HarnessDecision::Allow,
             reason: HarnessReason::Answered,
             approval_id: Some(approval_id),
