@@ -75,11 +75,11 @@ hostile: ## Let hostile programs try to escape from a debug build, as root and a
 	cargo build -p greenroom --bin greenroom $(FEATURES)
 	./tests/hostile/run.sh
 
-langbot: build ## Drive the official LangBot plugins in PLUGINS=DIR (checkouts) with fakes of their services; LANGBOT=PYTHON compares
+langbot: build ## Drive the official LangBot plugins in PLUGINS=DIR (checkouts) with fakes of their services; LANGBOT=PYTHON and LANGBOT_NEWER=PYTHON compare
 	python3 tests/outside/langbot/official.py $(PROGRAM) $(PLUGINS) $(LANGBOT:%=--langbot %)
 	python3 tests/outside/langbot/local_agent.py $(PROGRAM) $(PLUGINS) $(LANGBOT:%=--langbot %)
-	python3 tests/outside/langbot/official.py $(PROGRAM) $(PLUGINS) --newer
-	python3 tests/outside/langbot/local_agent.py $(PROGRAM) $(PLUGINS) --newer
+	python3 tests/outside/langbot/official.py $(PROGRAM) $(PLUGINS) --newer $(LANGBOT_NEWER:%=--langbot %)
+	python3 tests/outside/langbot/local_agent.py $(PROGRAM) $(PLUGINS) --newer $(LANGBOT_NEWER:%=--langbot %)
 
 schemas: web/node_modules/.package-lock.json ## Regenerate docs/schema, docs/openapi.json and the types of the web interface
 	cargo run -p greenroom-protocol --example write_schemas

@@ -34,8 +34,8 @@ def turn(socket, known):
 
 
 def main(address, token, workspace):
-    # As a browser: without an origin it refuses.
-    with connect(address, origin="http://127.0.0.1", max_size=None) as socket:
+    # As a browser: without an origin it refuses. A busy machine may delay pings for long.
+    with connect(address, origin="http://127.0.0.1", max_size=None, ping_interval=None) as socket:
         socket.send(json.dumps({"type": "authenticate", "token": token, "workspace_uuid": workspace}))
         while (event := json.loads(socket.recv(timeout=20)))["type"] != "connected":
             assert event["type"] != "error", event
