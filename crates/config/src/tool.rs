@@ -44,12 +44,7 @@ pub enum McpReach {
     /// The host starts it and uses its standard input and output.
     Command(Process),
     /// It runs elsewhere, behind streamable HTTP.
-    Url {
-        url: String,
-        headers: BTreeMap<String, Secret>,
-        allow_private: bool,
-        oauth: Box<OAuth>,
-    },
+    Url { url: String, headers: BTreeMap<String, Secret>, allow_private: bool, oauth: Box<OAuth> },
 }
 
 #[derive(Clone, Copy)]

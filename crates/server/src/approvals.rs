@@ -12,8 +12,8 @@ use crate::router::App;
 use axum::extract::{Request, State};
 use axum::http::StatusCode;
 use greenroom_host::{ApprovalAnswer, ApprovalQuery, GivenAnswer};
-use greenroom_protocol::{ErrorCode, Object};
 use greenroom_protocol::api::platform::{ApprovalStatus, ApprovalView};
+use greenroom_protocol::{ErrorCode, Object};
 use greenroom_store::commands::Decision;
 use serde::Deserialize;
 
@@ -78,9 +78,10 @@ pub(crate) async fn answer(
     let params = params.only(&["workspace_id"])?;
     check_type(request.headers())?;
     let body = read_body(&app, request.into_body()).await?;
-    let AnswerBody { decision, nonce, values } = serde_json::from_slice(&body).map_err(|error| {
-        Problem::invalid(format!("the body must be `{{\"decision\", \"nonce\"}}`: {error}"))
-    })?;
+    let AnswerBody { decision, nonce, values } =
+        serde_json::from_slice(&body).map_err(|error| {
+            Problem::invalid(format!("the body must be `{{\"decision\", \"nonce\"}}`: {error}"))
+        })?;
     let decision = match decision {
         DecisionBody::Allow => Decision::Allow,
         DecisionBody::Deny => Decision::Deny,

@@ -159,7 +159,9 @@ fn problem(name: &str, error: &OAuthError) -> Problem {
     let (code, message) = match error {
         OAuthError::UnknownState => (ErrorCode::NotFound, error.to_string()),
         OAuthError::Refused(_) => (ErrorCode::InvalidArgument, error.to_string()),
-        OAuthError::Failed(why) => (ErrorCode::RuntimeError, format!("the MCP server `{name}` {why}")),
+        OAuthError::Failed(why) => {
+            (ErrorCode::RuntimeError, format!("the MCP server `{name}` {why}"))
+        }
     };
     Problem::new(status(error), code, message)
 }

@@ -21,15 +21,20 @@ struct Query {
 }
 
 fn main() {
-    println!("| set | tools | questions | R@1 | BM25 | R@5 | BM25 |\n|---|---|---|---|---|---|---|");
+    println!(
+        "| set | tools | questions | R@1 | BM25 | R@5 | BM25 |\n|---|---|---|---|---|---|---|"
+    );
     for dir in std::env::args().skip(1) {
         let tools: Vec<Tool> = lines(&dir, "tools.jsonl").iter().map(tool).collect();
         let queries: Vec<Query> = lines(&dir, "queries.jsonl").iter().map(query).collect();
         let (index, plain) = (ToolIndex::new(&tools), Plain::new(&tools));
         let (own_1, own_5) = recall(&queries, |text| index.search(text, 5, |_| true));
         let (plain_1, plain_5) = recall(&queries, |text| plain.search(text));
-        let (name, tools, count) = (dir.rsplit('/').next().unwrap_or(&dir), tools.len(), queries.len());
-        println!("| {name} | {tools} | {count} | {own_1:.3} | {plain_1:.3} | {own_5:.3} | {plain_5:.3} |");
+        let (name, tools, count) =
+            (dir.rsplit('/').next().unwrap_or(&dir), tools.len(), queries.len());
+        println!(
+            "| {name} | {tools} | {count} | {own_1:.3} | {plain_1:.3} | {own_5:.3} | {plain_5:.3} |"
+        );
     }
 }
 
@@ -108,7 +113,8 @@ impl Plain {
             let rarity = (1.0 + (count - holding + 0.5) / (holding + 0.5)).ln();
             for (tool, often) in postings {
                 let length = 1.0 - LENGTH + LENGTH * self.lengths[*tool] / mean;
-                scores[*tool] += rarity * often * (SATURATION + 1.0) / (often + SATURATION * length);
+                scores[*tool] +=
+                    rarity * often * (SATURATION + 1.0) / (often + SATURATION * length);
             }
         }
         let mut found: Vec<usize> = (0..scores.len()).filter(|at| scores[*at] > 0.0).collect();

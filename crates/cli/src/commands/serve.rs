@@ -287,8 +287,7 @@ impl Running {
         self.secrets.add(wiring::secrets(&config, &self.admin_token));
         let data = self.folder.path();
         let runners = wiring::runners(&config, &self.program, data, self.doors.for_children());
-        let resources =
-            wiring::resources(&config, &self.program, data, self.doors.for_children());
+        let resources = wiring::resources(&config, &self.program, data, self.doors.for_children());
         let settings = wiring::settings(&config);
         match self.host.reload(settings, runners.clone(), resources.clone()).await {
             Ok(()) => {

@@ -155,7 +155,12 @@ async fn a_token_is_renewed_before_it_expires() {
 async fn a_redirect_completes_only_its_own_sign_in() {
     let guarded = Guarded::start("none");
     let stage = guarded.stage().await;
-    for wrong in ["https://evil.example/callback", "http://127.0.0.1:9/other", "http://localhost:9/callback", "x"] {
+    for wrong in [
+        "https://evil.example/callback",
+        "http://127.0.0.1:9/other",
+        "http://localhost:9/callback",
+        "x",
+    ] {
         assert_eq!(begin(&stage, wrong).await.0, 400, "{wrong}");
     }
     let (_, begun) = begin(&stage, REDIRECT).await;
@@ -164,7 +169,8 @@ async fn a_redirect_completes_only_its_own_sign_in() {
     forged["state"] = "A".repeat(43).into();
     assert_eq!(post(&stage, FINISH, forged).await.0, 404);
     // It was begun for a program, and does not end at the host.
-    let at_host = format!("/oauth/callback?code=the-code&state={}", back["state"].as_str().unwrap());
+    let at_host =
+        format!("/oauth/callback?code=the-code&state={}", back["state"].as_str().unwrap());
     assert_eq!(stage.api.send(Request::get(at_host)).await.unwrap().status, 400);
     assert_eq!(post(&stage, FINISH, back.clone()).await.0, 200);
     assert_eq!(post(&stage, FINISH, back).await.0, 404, "a state is used once");

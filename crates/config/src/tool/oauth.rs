@@ -37,7 +37,8 @@ impl OAuth {
         let issuer = reader.get("issuer").and_then(address);
         let client_metadata_url = reader.get("client_metadata_url").and_then(address);
         let scopes = reader.get("scopes").and_then(|value| value.texts()).unwrap_or_default();
-        let grant = reader.get("grant").map_or(Some(OAuthGrant::default()), |v| v.choice(&GRANTS))?;
+        let grant =
+            reader.get("grant").map_or(Some(OAuthGrant::default()), |v| v.choice(&GRANTS))?;
         let needs_client = client_secret.is_some() || grant == OAuthGrant::ClientCredentials;
         if needs_client && (client_id.is_none() || issuer.is_none()) {
             return reader.fail(

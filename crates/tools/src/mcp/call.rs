@@ -36,9 +36,10 @@ pub(super) async fn call(shared: &Shared, tool: &str, args: Object, call: McpCal
         let name = own_name(shared, tool)?;
         let connection = connection(shared, call.deadline).await?;
         let notify = on_progress(clock.clone(), Arc::clone(&last_progress), call.progress.clone());
-        let entered = call.ask.clone().map(|ask| {
-            connection.handler.askers.enter(&shared.settings.name, ask, clock.clone())
-        });
+        let entered = call
+            .ask
+            .clone()
+            .map(|ask| connection.handler.askers.enter(&shared.settings.name, ask, clock.clone()));
         let asker = entered.as_ref().map(|entered| Arc::clone(&entered.asker));
         let params = CallToolRequestParams::new(name).with_arguments(args);
         rounds(&Carrier { shared, connection: &connection, notify, asker }, params).await
@@ -102,9 +103,13 @@ fn own_name(shared: &Shared, tool: &str) -> Result<String, ToolFailure> {
 async fn connection(shared: &Shared, deadline: Instant) -> Result<Arc<Connection>, ToolFailure> {
     let mut state = shared.state.subscribe();
     let wait = deadline.min(Instant::now() + shared.settings.limits.reconnect_wait);
-    let connected = timeout_at(wait, state.wait_for(|state| {
-        state.connection.is_some() || state.status == McpStatus::SignInRequired
-    })).await;
+    let connected = timeout_at(
+        wait,
+        state.wait_for(|state| {
+            state.connection.is_some() || state.status == McpStatus::SignInRequired
+        }),
+    )
+    .await;
     let connection = connected.ok().and_then(|state| state.ok()?.connection.clone());
     connection.ok_or_else(|| match shared.state.borrow().status {
         McpStatus::SignInRequired => sign_in_required(&shared.settings.name, "wants a sign-in"),
@@ -162,10 +167,13 @@ async fn answers(
     let mut answers = InputResponses::new();
     for (key, ask) in asks {
         let InputRequest::Elicitation(question) = ask else {
-            return Err(refuse("asks for something else than input of the user, which is not offered"));
+            return Err(refuse(
+                "asks for something else than input of the user, which is not offered",
+            ));
         };
         let answer = asker.ask(question.params).await;
-        let answer = answer.map_err(|error| refuse(&format!("asks the user: {}", error.message)))?;
+        let answer =
+            answer.map_err(|error| refuse(&format!("asks the user: {}", error.message)))?;
         answers.insert(key, serde_json::to_value(answer).unwrap_or_default());
     }
     Ok(Some(answers))

@@ -280,7 +280,8 @@ impl Authorization {
         let place = inner.open.iter().position(|open| same(&open.state, &redirected.state));
         let place = place.ok_or(OAuthError::UnknownState)?;
         if !is_at(&inner.open[place].redirect_uri) {
-            let message = "the redirect arrived at another address than the one it was requested for";
+            let message =
+                "the redirect arrived at another address than the one it was requested for";
             return Err(OAuthError::refused(message.to_owned()));
         }
         // Used once, whatever follows.
@@ -288,8 +289,7 @@ impl Authorization {
         let grant = request.grant(redirected)?;
         let endpoint = &request.discovered.metadata.token_endpoint;
         let granted = token::request(&self.fetch, endpoint, &request.client, &grant).await?;
-        let sign_in =
-            self.of(&request.discovered, request.client.clone(), request.scopes.clone());
+        let sign_in = self.of(&request.discovered, request.client.clone(), request.scopes.clone());
         self.keep(&mut inner, granted, sign_in)
     }
 

@@ -182,8 +182,7 @@ pub(super) struct Paused(Clock);
 impl Clock {
     pub(super) fn start() -> Self {
         let now = Instant::now();
-        let times =
-            Times { progress_at: now, open: 0, stopped_at: now, stopped: Duration::ZERO };
+        let times = Times { progress_at: now, open: 0, stopped_at: now, stopped: Duration::ZERO };
         Self(Arc::new(watch::Sender::new(times)))
     }
 
@@ -286,8 +285,7 @@ mod tests {
     #[test]
     fn a_question_that_cannot_be_shown_is_refused() {
         let url = |url: &str| {
-            let params =
-                json!({"mode": "url", "message": "m", "url": url, "elicitationId": "1"});
+            let params = json!({"mode": "url", "message": "m", "url": url, "elicitationId": "1"});
             question("s", serde_json::from_value(params).unwrap())
         };
         assert!(url("https://example.com/consent?x=1").is_ok());

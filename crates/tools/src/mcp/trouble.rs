@@ -116,8 +116,9 @@ fn sign_in_reason<'e>(error: &'e (dyn Error + 'static)) -> Option<&'e str> {
 }
 
 pub(super) fn sign_in_required(server: &str, why: &str) -> ToolFailure {
-    let message =
-        format!("the MCP server `{server}` {why}; an operator signs in with `greenroom sign-in {server}`");
+    let message = format!(
+        "the MCP server `{server}` {why}; an operator signs in with `greenroom sign-in {server}`"
+    );
     ToolFailure::new("SIGN_IN_REQUIRED", message)
 }
 

@@ -69,9 +69,7 @@ fn rewrite(schema: &mut Value) {
 
 /// `"minimum": 0, "exclusiveMinimum": true` becomes `"exclusiveMinimum": 0`.
 fn limits(fields: &mut Map<String, Value>) {
-    for (limit, exclusive) in
-        [("minimum", "exclusiveMinimum"), ("maximum", "exclusiveMaximum")]
-    {
+    for (limit, exclusive) in [("minimum", "exclusiveMinimum"), ("maximum", "exclusiveMaximum")] {
         let Some(Value::Bool(is_exclusive)) = fields.get(exclusive).cloned() else { continue };
         fields.remove(exclusive);
         if let Some(bound) = fields.get(limit).cloned().filter(|_| is_exclusive) {

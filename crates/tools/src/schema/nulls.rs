@@ -74,9 +74,8 @@ fn allows_null(root: &Value, schema: &Value, steps: usize) -> bool {
         None => true,
     };
     let all = schema.get("allOf").and_then(Value::as_array);
-    let by_all = all.is_none_or(|schemas| {
-        schemas.iter().all(|schema| allows_null(root, schema, steps - 1))
-    });
+    let by_all =
+        all.is_none_or(|schemas| schemas.iter().all(|schema| allows_null(root, schema, steps - 1)));
     by_type && by_value && some("anyOf") && some("oneOf") && by_all
 }
 

@@ -80,7 +80,9 @@ impl Listener {
             let redirect = target.ok().flatten().and_then(|target| self.read(&target));
             let redirect = redirect.filter(|redirect| redirect.state == state);
             let said = match &redirect {
-                Some(_) => answer("200 OK", "Done: go back to the terminal. You can close this page."),
+                Some(_) => {
+                    answer("200 OK", "Done: go back to the terminal. You can close this page.")
+                }
                 None => answer("404 Not Found", "This is not the sign-in that was begun."),
             };
             let _ = tokio::time::timeout(REQUEST_MAX, stream.write_all(said.as_bytes())).await;

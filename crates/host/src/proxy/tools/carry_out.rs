@@ -3,8 +3,8 @@
 //! Invariant: the credential lives as long as the call; when a run ends, its tool calls are cancelled and
 //! their outcome is still recorded.
 
-use super::{outcome, questions};
 use super::progress::Progress;
+use super::{outcome, questions};
 use crate::credentials::{Credential, Issued};
 use crate::host::Shared;
 use crate::ids::{self, now_ms};

@@ -58,8 +58,7 @@ impl Asker {
         let answered = self.shared.approvals.answered.enter(&approval_id);
         let _pause = self.live.deadline.pause();
         let workspace = self.fence.workspace_id.clone();
-        let mut withdrawn =
-            Withdrawn::new(&self.shared, (workspace.clone(), approval_id.clone()));
+        let mut withdrawn = Withdrawn::new(&self.shared, (workspace.clone(), approval_id.clone()));
         let command = RequestAction {
             fence: self.fence.clone(),
             conversation_id: self.identity.conversation_id.clone(),

@@ -29,7 +29,9 @@ impl Authorization {
             return Ok(client);
         }
         let metadata = &discovered.metadata;
-        if let Some(id) = self.settings.client_metadata_url.as_ref().filter(|_| metadata.reads_client_documents) {
+        if let Some(id) =
+            self.settings.client_metadata_url.as_ref().filter(|_| metadata.reads_client_documents)
+        {
             let (id, auth_method) = (id.clone(), AuthMethod::None);
             return Ok(Client { id, secret: None, auth_method, registered_for: None });
         }
@@ -47,7 +49,8 @@ impl Authorization {
     pub(super) fn own_client(&self, discovered: &Discovered) -> Result<Option<Client>, OAuthError> {
         let Some(id) = self.settings.client_id.clone() else { return Ok(None) };
         let named = discovered.metadata.issuer.as_deref().unwrap_or_default();
-        let is_meant = |issuer: &String| issuer.trim_end_matches('/') == named.trim_end_matches('/');
+        let is_meant =
+            |issuer: &String| issuer.trim_end_matches('/') == named.trim_end_matches('/');
         if self.settings.issuer.as_ref().is_some_and(|issuer| !is_meant(issuer)) {
             let named = short(named);
             let message =

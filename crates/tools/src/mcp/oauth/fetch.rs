@@ -95,7 +95,8 @@ impl Fetch {
         let mut response = request.send().await.map_err(|error| failed(&error))?;
         let status = response.status();
         if status.is_redirection() {
-            let message = format!("is led elsewhere by `{at}` (HTTP {status}); redirects are not followed");
+            let message =
+                format!("is led elsewhere by `{at}` (HTTP {status}); redirects are not followed");
             return Err(OAuthError::failed(message));
         }
         let mut body = Vec::new();

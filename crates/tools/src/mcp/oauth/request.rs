@@ -132,6 +132,8 @@ impl Request {
 fn random() -> Result<String, OAuthError> {
     let mut bytes = [0; 32];
     let filled = getrandom::fill(&mut bytes);
-    filled.map_err(|_| OAuthError::failed("needs random numbers, and the system has none".to_owned()))?;
+    filled.map_err(|_| {
+        OAuthError::failed("needs random numbers, and the system has none".to_owned())
+    })?;
     Ok(URL_SAFE_NO_PAD.encode(bytes))
 }

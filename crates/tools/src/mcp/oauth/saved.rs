@@ -39,7 +39,8 @@ pub(super) struct SignIn {
 impl SignIn {
     /// Everything that must not be shown.
     pub(super) fn secrets(&self) -> Vec<String> {
-        let own = [Some(&self.access_token), self.refresh_token.as_ref(), self.client.secret.as_ref()];
+        let own =
+            [Some(&self.access_token), self.refresh_token.as_ref(), self.client.secret.as_ref()];
         own.into_iter().flatten().cloned().collect()
     }
 }

@@ -190,7 +190,8 @@ mod tests {
         ] {
             assert!(read(&junk, "t").is_err(), "{junk}");
         }
-        let odd = json!({"access_token": "x", "expires_in": "60", "refresh_token": 7, "scope": "a a b"});
+        let odd =
+            json!({"access_token": "x", "expires_in": "60", "refresh_token": 7, "scope": "a a b"});
         let Ok(granted) = read(&odd, "t") else { panic!("a usable answer was refused") };
         assert_eq!(granted.lifetime_s, Some(60));
         assert_eq!(granted.refresh_token, None);
