@@ -5,16 +5,14 @@
 
 mod noted;
 mod programs;
+mod servers;
 mod settled;
 
 pub use programs::ModuleHealth;
 
 use crate::child::{MethodCall, run_method};
 use crate::manifest::{Manifest, ManifestError, Modules};
-use crate::mcp::{
-    Ask, CALL_MAX, McpCall, McpServer, McpSettings, OAuthError, OnProgress, OnQuestion, OnSecrets,
-    Redirected,
-};
+use crate::mcp::{CALL_MAX, McpServer, McpSettings, OnProgress, OnQuestion, OnSecrets};
 use crate::plugins;
 use crate::project_cli::{self, MethodSet};
 use crate::schema::{Schema, leave_out_nulls};
@@ -183,25 +181,6 @@ impl Toolbox {
         &self.servers
     }
 
-    pub fn server(&self, name: &str) -> Option<&Arc<McpServer>> {
-        self.servers.iter().find(|server| server.name() == name)
-    }
-
-    /// Completes the sign-in with this state; returns its server.
-    pub async fn finish_sign_in(
-        &self,
-        redirected: &Redirected,
-        is_at: &(dyn Fn(&str) -> bool + Sync),
-    ) -> Result<String, OAuthError> {
-        for server in &self.servers {
-            match server.finish_sign_in(redirected, is_at).await {
-                Err(OAuthError::UnknownState) => {}
-                done => return done.map(|()| server.name().to_owned()),
-            }
-        }
-        Err(OAuthError::UnknownState)
-    }
-
     /// The version numbers of all sources: `names` changes only with them.
     pub fn lists(&self) -> Vec<u64> {
         self.catalogue().lists.clone()
@@ -338,18 +317,6 @@ impl Toolbox {
                 )),
             },
         }
-    }
-
-    async fn call_server(&self, name: &str, call: &Invocation<'_>) -> ToolOutput {
-        let Some(server) = self.server(name) else {
-            let message = format!("the server `{name}` is no longer configured");
-            return ToolOutput::failure(ToolFailure::new("UNAVAILABLE", message));
-        };
-        let (cancel, progress) = (call.cancel.clone(), call.progress.clone());
-        let run_id = call.run_id.to_owned();
-        let ask = call.ask.clone().map(|ask| Ask { run_id, ask });
-        let limits = McpCall { deadline: call.deadline, cancel, progress, ask };
-        server.call(&call.entry.tool.name, call.args.clone(), limits).await
     }
 
     async fn run_method(&self, call: &Invocation<'_>) -> ToolOutput {

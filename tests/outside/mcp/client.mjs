@@ -18,8 +18,6 @@ const WAIT_MS = 90_000;
 const CALLS = {
   initialize: [],
   "request-metadata": [],
-  "http-invalid-tool-headers": null,
-  "json-schema-ref-no-deref": null,
   tools_call: [{ name: "add_numbers", arguments: { a: 5, b: 3 } }],
   "sep-2322-client-request-state": ["test_mrtr_echo_state", "test_mrtr_unrelated", "test_mrtr_no_state", "test_mrtr_no_result_type"].map((name) => ({ name, arguments: {} })),
 };
@@ -161,7 +159,13 @@ async function calls(host) {
     const echo = tools.find((tool) => "schema" in (tool.parameters.properties ?? {}));
     return [{ name: echo.tool_name.slice(4), arguments: { schema: parameters } }];
   }
-  return CALLS[scenario] ?? tools.map((tool) => ({ name: tool.tool_name.slice(4), arguments: {} }));
+  return CALLS[scenario] ?? tools.map((tool) => ({ name: tool.tool_name.slice(4), arguments: sample(tool.parameters) }));
+}
+
+/** Arguments that fit: something for every required one. */
+function sample({ properties = {}, required = [] }) {
+  const some = { string: "x", integer: 1, number: 1, boolean: true, object: {}, array: [], null: null };
+  return Object.fromEntries(required.map((name) => [name, some[properties[name]?.type] ?? "x"]));
 }
 
 const host = new Host();

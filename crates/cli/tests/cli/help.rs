@@ -31,6 +31,8 @@ fn the_help_of_the_program() {
       audit        List the calls of runners, newest first
       runner       List, create, add and test runners
       tool         Call or list methods of the project CLI
+      sign-in      Sign in at an MCP server that wants OAuth
+      sign-out     Forget the sign-in at an MCP server
       dev          Tools for runner developers and tests
       backup       Create, restore and list backups
       move         Move the data of a stopped host to another database, SQLite or PostgreSQL
@@ -189,6 +191,8 @@ fn the_help_of_approvals() {
 
     Options:
           --nonce <NONCE>  Nonce of the approval that was reviewed [default: its current nonce]
+          --values <JSON>  With `allow`: what a tool's server asks for, as JSON; what is left out gets
+                           its default
           --json           Print JSON
           --data <DIR>     Data folder of the host [default: ./greenroom-data, or `GREENROOM_URL` with
                            `GREENROOM_TOKEN`]

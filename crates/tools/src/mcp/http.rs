@@ -3,7 +3,10 @@
 //! Invariant: the outgoing client refuses private addresses and redirects; no body or event above the limit is
 //! buffered.
 
-use super::oauth::{AfterRefusal, Authorization};
+mod authorized;
+mod size;
+
+use super::oauth::Authorization;
 use super::pace::Pace;
 use super::settings::McpLimits;
 use super::trouble::Note;
@@ -23,6 +26,7 @@ use rmcp::transport::streamable_http_client::{
     HttpStatusError, SseError, StreamableHttpClient, StreamableHttpError,
     StreamableHttpPostResponse,
 };
+use size::EventSize;
 use sse_stream::{Sse, SseStream};
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -156,29 +160,8 @@ impl HttpClient {
             request = request.bearer_auth(token);
         }
         match &self.authorization {
-            Some(authorization) => self.send_authorized(authorization, request).await,
-            None => sent(request).await,
-        }
-    }
-
-    /// Sends with the current token, and once more if a refusal led to another one.
-    async fn send_authorized(
-        &self,
-        authorization: &Authorization,
-        request: RequestBuilder,
-    ) -> Result<Response, Failed> {
-        let again = request.try_clone();
-        let token = authorization.token().await;
-        let response = sent(with(request, token.as_deref())).await?;
-        let Some(why) = refusal(authorization, &response, token.as_deref()).await? else {
-            return Ok(response);
-        };
-        let (Retry, Some(request)) = (why, again) else { return Ok(response) };
-        let token = authorization.token().await;
-        let response = sent(with(request, token.as_deref())).await?;
-        match refusal(authorization, &response, token.as_deref()).await? {
-            Some(Retry) => Err(sign_in("does not accept the token that it was just granted")),
-            None => Ok(response),
+            Some(authorization) => authorized::send(authorization, request).await,
+            None => authorized::sent(request).await,
         }
     }
 
@@ -300,45 +283,6 @@ impl StreamableHttpClient for HttpClient {
     }
 }
 
-/// There is another token to try.
-struct Retry;
-
-/// What a refusal means for the token; an error if a user has to sign in.
-async fn refusal(
-    authorization: &Authorization,
-    response: &Response,
-    used: Option<&str>,
-) -> Result<Option<Retry>, Failed> {
-    let status = response.status();
-    if !matches!(status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN) {
-        return Ok(None);
-    }
-    let headers = response.headers().get_all(header::WWW_AUTHENTICATE);
-    let headers: Vec<&str> = headers.iter().filter_map(|header| header.to_str().ok()).collect();
-    let header = (!headers.is_empty()).then(|| headers.join(", "));
-    match authorization.refused(status.as_u16(), header.as_deref(), used).await {
-        AfterRefusal::Retry => Ok(Some(Retry)),
-        AfterRefusal::SignIn(why) => Err(sign_in(&why)),
-        AfterRefusal::Nothing => Ok(None),
-    }
-}
-
-fn sign_in(why: &str) -> Failed {
-    StreamableHttpError::Client(HttpError::SignIn(why.to_owned()))
-}
-
-fn with(request: RequestBuilder, token: Option<&str>) -> RequestBuilder {
-    match token {
-        Some(token) => request.bearer_auth(token),
-        None => request,
-    }
-}
-
-async fn sent(request: RequestBuilder) -> Result<Response, Failed> {
-    let sent = request.send().await;
-    sent.map_err(|error| StreamableHttpError::Client(HttpError::Request(cause(&error))))
-}
-
 /// A refusal may contain an answer of the protocol. A refused `server/discover` means an earlier version of the
 /// protocol, unless the refusal is about authentication.
 async fn refused(
@@ -399,50 +343,9 @@ async fn body(mut response: Response, bytes_max: usize) -> Result<Vec<u8>, Faile
     }
 }
 
-/// Counts the bytes since the last empty line, which ends an event.
-struct EventSize {
-    bytes: usize,
-    bytes_max: usize,
-    line_is_empty: bool,
-}
-
-impl EventSize {
-    fn new(bytes_max: usize) -> Self {
-        Self { bytes: 0, bytes_max, line_is_empty: true }
-    }
-
-    fn observe(&mut self, chunk: &[u8]) -> Result<(), HttpError> {
-        for byte in chunk {
-            match byte {
-                b'\n' if self.line_is_empty => self.bytes = 0,
-                b'\n' => self.line_is_empty = true,
-                b'\r' => {}
-                _ => {
-                    self.line_is_empty = false;
-                    self.bytes += 1;
-                }
-            }
-            if self.bytes > self.bytes_max {
-                return Err(HttpError::TooLarge { bytes_max: self.bytes_max });
-            }
-        }
-        Ok(())
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn each_event_is_measured_separately() {
-        let mut size = EventSize::new(10);
-        for _ in 0..5 {
-            assert!(size.observe(b"data: 1234\r\n\r\n").is_ok());
-        }
-        assert!(size.observe(b"data: 12").is_ok());
-        assert!(matches!(size.observe(b"345"), Err(HttpError::TooLarge { bytes_max: 10 })));
-    }
 
     #[test]
     fn private_addresses_and_broken_headers_are_refused_before_anything_is_called() {

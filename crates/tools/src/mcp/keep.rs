@@ -3,6 +3,8 @@
 //! Invariant: at most one connection per server; failed attempts back off exponentially with jitter; when this
 //! returns, no process of the server is left.
 
+mod handshake;
+
 use super::client::Handler;
 use super::http::{self, HttpClient};
 use super::listing::{self, Listing};
@@ -13,10 +15,9 @@ use super::trouble::{self, Failure, Note, short};
 use super::{Connection, McpStatus, Shared, State};
 use futures_util::FutureExt;
 use greenroom_runtime::{Child, ChildEnd, ChildHold};
-use rmcp::model::{ProtocolVersion, ServerPeerInfo, SubscriptionFilter};
-use rmcp::service::{
-    ClientInitializeError, ClientLifecycleMode, ClientServiceExt, RunningService, Subscription,
-};
+use handshake::{Handshake, NotConnected};
+use rmcp::model::{ServerPeerInfo, SubscriptionFilter};
+use rmcp::service::{ClientInitializeError, ClientServiceExt, RunningService, Subscription};
 use rmcp::transport::StreamableHttpClientTransport;
 use rmcp::transport::streamable_http_client::StreamableHttpClientTransportConfig;
 use rmcp::{Peer, RoleClient, ServiceError};
@@ -107,28 +108,6 @@ pub(super) async fn keep(shared: Arc<Shared>, stop: CancellationToken) {
     shared.update(|state| state.status = McpStatus::Stopped);
 }
 
-/// How a connection begins.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Handshake {
-    /// `server/discover`, then `initialize` if the server says that it is older.
-    Newest,
-    /// `initialize` only.
-    Older,
-}
-
-/// Why there is no connection.
-enum NotConnected {
-    /// The server answered, with something else than the handshake.
-    AtHandshake(String),
-    Before(String),
-}
-
-impl From<String> for NotConnected {
-    fn from(reason: String) -> Self {
-        Self::Before(reason)
-    }
-}
-
 async fn connect(
     shared: &Shared,
     handshake: Handshake,
@@ -201,18 +180,6 @@ async fn connect(
                 (error, None) => error,
             })?;
             Ok(Live { greeted, handler, process: None, note })
-        }
-    }
-}
-
-impl Handshake {
-    fn lifecycle(self) -> ClientLifecycleMode {
-        match self {
-            Handshake::Newest => ClientLifecycleMode::Auto {
-                preferred_versions: vec![ProtocolVersion::LATEST],
-                legacy_version: Some(ProtocolVersion::LATEST_WITH_INITIALIZE),
-            },
-            Handshake::Older => ClientLifecycleMode::Initialize,
         }
     }
 }

@@ -190,7 +190,7 @@ async fn requests_from_a_server_are_refused() {
     let server = kit.hostile("asks");
     ready(&server).await;
     let said = server.call("bad.echo", object(json!({})), call()).await;
-    assert_eq!(text(&said), "[-32601, -32601, -32601]");
+    assert_eq!(text(&said), "[-32601, -32600, -32601]");
 }
 
 #[tokio::test(flavor = "multi_thread")]

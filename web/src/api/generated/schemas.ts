@@ -204,6 +204,8 @@ export interface components {
             decision: "allow" | "deny";
             /** @description That of the approval. */
             nonce: string;
+            /** @description For `tool.input`: the fields of `payload.requested_schema`. Left-out fields get their defaults. */
+            values?: JsonObject;
         };
         /** @description The outcome of an allowed action. */
         ApprovalOutcome: {
@@ -1293,8 +1295,13 @@ export interface components {
             protocol_version?: string | null;
             restarts: number;
             server?: string | null;
+            /**
+             * @description Whether a user is signed in at the server, if it asks for that.
+             * @enum {unknown}
+             */
+            sign_in?: "required" | "done" | null;
             /** @enum {unknown} */
-            status: "starting" | "ready" | "backing_off" | "stopped" | "failed";
+            status: "starting" | "ready" | "backing_off" | "sign_in_required" | "stopped" | "failed";
             tools: number;
             warnings: string[];
         };

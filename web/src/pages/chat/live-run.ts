@@ -5,7 +5,7 @@ import type { BaseEvent, Interrupt, Message, ResumeEntry } from "@ag-ui/core";
 import { hostUrl } from "@/api/base";
 import { ApiError, path, WRITE_HEADERS } from "@/api/client";
 import { newId } from "@/api/new-id";
-import type { Approval } from "@/api/types";
+import type { Approval, JsonObject } from "@/api/types";
 import type { ApprovalEntry, Delivery, Entry, FileRef, UserEntry } from "./entry";
 import { isObject, textOr } from "./entry";
 import { entryOfCustom, errorOf, type Failure } from "./live-events";
