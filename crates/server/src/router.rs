@@ -249,6 +249,10 @@ pub(crate) fn routes() -> Vec<Route> {
         Route::post("/models/runs/{id}/gemini/v1beta/models/{name}", model_gateway::gemini),
         Route::get("/models/runs/{id}/gemini/v1beta/models", model_gateway::gemini_models),
         Route::get("/models/runs/{id}/gemini/v1beta/models/{name}", model_gateway::gemini_model),
+        // The newest clients of Google use this version.
+        Route::post("/models/runs/{id}/gemini/v1/models/{name}", model_gateway::gemini),
+        Route::get("/models/runs/{id}/gemini/v1/models", model_gateway::gemini_models),
+        Route::get("/models/runs/{id}/gemini/v1/models/{name}", model_gateway::gemini_model),
         Route::get("/v1/runners", system::runners),
         Route::get("/v1/runners/connect", connect::connect),
         Route::get("/v1/agents", agents::list),

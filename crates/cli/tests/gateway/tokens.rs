@@ -101,12 +101,14 @@ async fn a_token_does_not_outlive_the_process_that_gave_it_out() {
 #[tokio::test]
 async fn large_and_slow_bodies_are_refused() {
     let limits = "cancel_grace_s = 1\ncall_bytes = 2000\nrequest_timeout_s = 1";
-    let client = open_with(limits, &[], &format!("{MODEL}{}", agent("models = [\"demo\"]", ""))).await;
+    let client =
+        open_with(limits, &[], &format!("{MODEL}{}", agent("models = [\"demo\"]", ""))).await;
     let large = json!({"model": "demo", "max_tokens": 9,
         "messages": [{"role": "user", "content": "x".repeat(3000)}]});
     let (status, error) = client.post(&client.models("anthropic/v1/messages"), &large).await;
     assert_eq!((status, &error["error"]["type"]), (413, &json!("request_too_large")));
-    let call = json!({"jsonrpc": "2.0", "id": 1, "method": "ping", "params": {"x": "x".repeat(3000)}});
+    let call =
+        json!({"jsonrpc": "2.0", "id": 1, "method": "ping", "params": {"x": "x".repeat(3000)}});
     assert_eq!(client.post(&client.mcp(), &call).await.0, 413);
     // Half a body, and then nothing.
     let address = client.address();
@@ -131,6 +133,7 @@ async fn the_page_of_another_site_reaches_no_gateway() {
     let client = open(&[], &agent("", "")).await;
     let request = Request::post(client.mcp(), message()).header("origin", "https://evil.example");
     assert_eq!(client.send(client.signed(request)).await.status, 403);
-    let request = Request::post(client.mcp(), message()).header("host", "evil.example");
+    let request = Request::post(client.models("openai/v1/responses"), prompt());
+    let request = request.header("origin", "https://evil.example");
     assert_eq!(client.send(client.signed(request)).await.status, 403);
 }

@@ -215,7 +215,8 @@ fn gemini_model(name: &str, settings: &ModelSettings) -> Value {
 
 /// A complete response as the items that it was made of.
 fn items_of(response: &ProviderResponse) -> Vec<ModelStreamItem> {
-    let mut items: Vec<ModelStreamItem> = response.segments.iter().flat_map(segment_items).collect();
+    let mut items: Vec<ModelStreamItem> =
+        response.segments.iter().flat_map(segment_items).collect();
     if let Some(Value::Object(usage)) = response.metadata.get("usage") {
         items.push(ModelStreamItem::Usage(usage.clone()));
     }

@@ -96,7 +96,8 @@ fn opaque_reasoning_comes_back_through_every_wire_as_it_was() {
     let back = json!({"model": "m", "input": input});
     assert_eq!(returned(decoded(Wire::OpenAiResponses, back)), segments);
 
-    let content = gemini(json!({"contents": []})).whole(&response)["candidates"][0]["content"].clone();
+    let content =
+        gemini(json!({"contents": []})).whole(&response)["candidates"][0]["content"].clone();
     let back = gemini(json!({"contents": [content]}));
     // Google's wire has the signature on the part after the thought.
     let expected = json!([
@@ -140,7 +141,8 @@ fn tools_in_namespaces_and_tools_that_take_text_come_back_under_their_names() {
         {"type": "custom", "name": "apply_patch", "description": "Patch."},
         {"type": "web_search"},
     ]);
-    let request = decoded(Wire::OpenAiResponses, json!({"model": "m", "input": "x", "tools": tools}));
+    let request =
+        decoded(Wire::OpenAiResponses, json!({"model": "m", "input": "x", "tools": tools}));
     let neutral = request.to_request(&target(ProviderKind::Anthropic));
     let names: Vec<&str> = neutral.tools.iter().map(|tool| tool.name.as_str()).collect();
     assert_eq!(names, ["mcp__host.state_get", "apply_patch"]);
@@ -148,15 +150,18 @@ fn tools_in_namespaces_and_tools_that_take_text_come_back_under_their_names() {
         {"type": "tool_call", "tool_call": {"id": "1", "name": "mcp__host.state_get", "args": {}}},
         {"type": "tool_call", "tool_call": {"id": "2", "name": "apply_patch", "args": {"input": "*** p"}}},
     ]);
-    let response =
-        serde_json::from_value(json!({"segments": segments, "metadata": {}})).unwrap();
+    let response = serde_json::from_value(json!({"segments": segments, "metadata": {}})).unwrap();
     let output = request.whole(&response)["output"].clone();
-    assert_eq!((&output[0]["namespace"], &output[0]["name"]), (&json!("mcp__host"), &json!("state_get")));
-    assert_eq!((&output[1]["type"], &output[1]["input"]), (&json!("custom_tool_call"), &json!("*** p")));
-    let back = decoded(
-        Wire::OpenAiResponses,
-        json!({"model": "m", "input": output, "tools": tools}),
+    assert_eq!(
+        (&output[0]["namespace"], &output[0]["name"]),
+        (&json!("mcp__host"), &json!("state_get"))
     );
+    assert_eq!(
+        (&output[1]["type"], &output[1]["input"]),
+        (&json!("custom_tool_call"), &json!("*** p"))
+    );
+    let back =
+        decoded(Wire::OpenAiResponses, json!({"model": "m", "input": output, "tools": tools}));
     let message = &back.to_request(&target(ProviderKind::Anthropic)).messages[0];
     let called: Vec<(&str, &Value)> =
         message.tool_calls.iter().map(|call| (call.name.as_str(), &call.args)).collect();
