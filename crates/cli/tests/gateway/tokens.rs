@@ -1,6 +1,7 @@
 //! Who is let in: the token of the run in the path, while that run is active, and nobody else.
 
 use crate::client::{Client, agent, open, open_with, read, start};
+use crate::stage::{Stage, event, runners};
 use greenroom_testkit::http::Request;
 use serde_json::{Value, json};
 use std::io::{Read, Write};
@@ -136,4 +137,37 @@ async fn the_page_of_another_site_reaches_no_gateway() {
     let request = Request::post(client.models("openai/v1/responses"), prompt());
     let request = request.header("origin", "https://evil.example");
     assert_eq!(client.send(client.signed(request)).await.status, 403);
+}
+
+/// Nothing but the host's port is in its network, and the gateways are there.
+#[tokio::test]
+async fn a_runner_without_network_reaches_its_gateways() {
+    let script = runners().join("puppet.py");
+    let walled = format!(
+        "{MODEL}[runners.walled]\ncommand = [\"python3\", \"{}\"]\ndir = \"other\"\nnetwork = false\n\
+         env = {{ NAME = \"walled\" }}\n[agents.walled]\nrunner = \"plugin:test/walled/main\"\nevents = []\n\
+         grant = {{ models = [\"demo\"] }}\n",
+        script.display()
+    );
+    let stage = Stage::open(&walled).await;
+    let list = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/list"});
+    let prompt: Value = serde_json::from_str(&prompt()).unwrap();
+    let steps = json!([
+        ["fetch", "/mcp/runs/RUN", list, "tools"],
+        ["fetch", "/models/runs/RUN/anthropic/v1/messages", prompt, "answer"],
+        ["end"]
+    ]);
+    let run_id = stage.send(&event("walled", "c1", &steps.to_string())).await;
+    stage.api.ended_run(&run_id).await;
+    let told = |name: &str| -> Value {
+        let file = stage.host.folder().join("other").join(name);
+        serde_json::from_str(&std::fs::read_to_string(file).unwrap()).unwrap()
+    };
+    let tools = told("tools");
+    assert_eq!(
+        (&tools[0], &tools[1]["result"]["tools"][0]["name"]),
+        (&json!(200), &json!("history_page"))
+    );
+    let answer = told("answer");
+    assert_eq!((&answer[0], &answer[1]["type"]), (&json!(200), &json!("message")));
 }

@@ -131,6 +131,13 @@ fn calls_without_ids_are_told_apart_by_their_order() {
     let answered: Vec<_> = messages[1..].iter().map(|it| it.tool_call_id.as_deref()).collect();
     assert_eq!(called, ["f", "f_2"]);
     assert_eq!(answered, [Some("f"), Some("f_2")]);
+    // Some clients send the ids of calls, but none with the results.
+    let named = |id: &str| json!({"functionCall": {"name": "f", "id": id, "args": {}}});
+    let request = gemini(json!({"contents": [{"role": "model", "parts": [named("a"), named("b")]},
+        {"role": "user", "parts": [result, result]}]}));
+    let messages = request.to_request(&target(ProviderKind::OpenAiChat)).messages;
+    let answered: Vec<_> = messages[1..].iter().map(|it| it.tool_call_id.as_deref()).collect();
+    assert_eq!(answered, [Some("a"), Some("b")]);
 }
 
 #[test]
