@@ -188,3 +188,18 @@ fn a_request_that_is_no_request_is_refused_in_words() {
     assert_eq!(refused(Wire::OpenAiChat, "{}"), "`messages` is missing");
     assert_eq!(refused(Wire::OpenAiResponses, "{}"), "`input` must be a string or a list");
 }
+
+#[test]
+fn a_call_that_arrives_in_one_piece_is_streamed_with_its_arguments() {
+    let tools = json!([{"type": "function", "function": {"name": "f", "parameters": {}}}]);
+    let body = json!({"model": "m", "messages": [], "stream": true, "tools": tools});
+    let mut stream = decoded(Wire::OpenAiChat, body).into_stream();
+    let mut item = |item: Value| stream.item(serde_json::from_value(item).unwrap());
+    item(json!({"type": "tool_call_start", "id": "1", "name": "f"}));
+    let told = item(json!({"type": "tool_call_end", "id": "1", "name": "f", "args": {"a": 1}}));
+    assert!(told.contains(r#""arguments":"{\"a\":1}""#), "{told}");
+    item(json!({"type": "tool_call_start", "id": "2", "name": "f"}));
+    item(json!({"type": "tool_call_delta", "id": "2", "args_text": "{}"}));
+    let told = item(json!({"type": "tool_call_end", "id": "2", "name": "f", "args": {}}));
+    assert_eq!(told, "", "what was streamed is not told again");
+}
