@@ -185,7 +185,9 @@ fn element(part: &Value) -> Option<ContentElement> {
         mime.unwrap_or("application/octet-stream").to_owned()
     };
     if let Some(inline) = field(part, "inlineData", "inline_data") {
-        return Some(json::element(json::inline_media(&mime(inline), text(inline, "data")?)));
+        // Google accepts both alphabets of base64, and its clients use the one for URLs.
+        let data = text(inline, "data")?.replace('-', "+").replace('_', "/");
+        return Some(json::element(json::inline_media(&mime(inline), &data)));
     }
     let file = field(part, "fileData", "file_data")?;
     let url = field(file, "fileUri", "file_uri")?.as_str()?.to_owned();

@@ -203,3 +203,11 @@ fn a_call_that_arrives_in_one_piece_is_streamed_with_its_arguments() {
     let told = item(json!({"type": "tool_call_end", "id": "2", "name": "f", "args": {}}));
     assert_eq!(told, "", "what was streamed is not told again");
 }
+
+#[test]
+fn bytes_of_geminis_clients_become_base64_that_every_provider_reads() {
+    let inline = json!({"inlineData": {"mimeType": "image/png", "data": "-_-_"}});
+    let request = gemini(json!({"contents": [{"role": "user", "parts": [inline]}]}));
+    let content = json!(request.to_request(&target(ProviderKind::Anthropic)).messages[0].content);
+    assert_eq!(content[0]["data_base64"], "+/+/");
+}
