@@ -21,7 +21,10 @@ const HISTORY: [&str; 8] = [
 
 async fn opened(grant: &str) -> Client {
     let skills = "[tools.know_how]\nkind = \"skills\"\ndir = \"skills\"\n";
-    let configuration = format!("{skills}{}", agent(grant, ""));
+    // Nothing is sent there: no action of these tests is allowed.
+    let surface = "[surfaces.hook]\nkind = \"webhook\"\nurl = \"http://127.0.0.1:9/\"\n\
+        secret = { file = \"token\" }\nallow_private = true\nactions = [\"message.send\"]\n";
+    let configuration = format!("{skills}{surface}{}", agent(grant, "delivery = \"hook\""));
     open(&[("skills/booking/SKILL.md", SKILL)], &configuration).await
 }
 
@@ -135,23 +138,28 @@ async fn the_hosts_own_tools_do_what_the_methods_do() {
     let (page, is_error) = tool("history_page", json!({"limit": 5})).await;
     assert!(page["items"].is_array() && !is_error, "{page}");
     // Each call has its audit record, under the runner's name.
-    let audit = client.stage.api.get("/v1/audit?limit=100").await;
-    let has = |method: &str, code: &str| {
-        audit["items"].as_array().unwrap().iter().any(|call| {
+    for (method, code) in [
+        ("state.set", "ok"),
+        ("state.get", "ok"),
+        ("state.get", "unauthorized"),
+        ("artifacts.create", "ok"),
+        ("artifacts.read_range", "ok"),
+        ("storage.delete", "ok"),
+        ("history.page", "ok"),
+    ] {
+        let is_it = |call: &Value| {
             call["method"] == method
                 && call["code"] == code
                 && call["runner"] == "puppet"
                 && call["plugin"] == "test/puppet"
                 && call["run_id"] == client.run_id.as_str()
+        };
+        // Reads are recorded in batches.
+        wait_for(&format!("the record of {method}, {code}"), PATIENCE, async || {
+            let audit = client.stage.api.get("/v1/audit?limit=100").await;
+            audit["items"].as_array().unwrap().iter().any(is_it).then_some(())
         })
-    };
-    for (method, code) in [
-        ("state.set", "ok"),
-        ("state.get", "unauthorized"),
-        ("artifacts.create", "ok"),
-        ("storage.delete", "ok"),
-    ] {
-        assert!(has(method, code), "{method} {code}");
+        .await;
     }
 }
 

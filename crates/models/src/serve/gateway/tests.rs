@@ -131,6 +131,13 @@ fn calls_without_ids_are_told_apart_by_their_order() {
     let answered: Vec<_> = messages[1..].iter().map(|it| it.tool_call_id.as_deref()).collect();
     assert_eq!(called, ["f", "f_2"]);
     assert_eq!(answered, [Some("f"), Some("f_2")]);
+    // Some clients send the ids of calls, but none with the results.
+    let named = |id: &str| json!({"functionCall": {"name": "f", "id": id, "args": {}}});
+    let request = gemini(json!({"contents": [{"role": "model", "parts": [named("a"), named("b")]},
+        {"role": "user", "parts": [result, result]}]}));
+    let messages = request.to_request(&target(ProviderKind::OpenAiChat)).messages;
+    let answered: Vec<_> = messages[1..].iter().map(|it| it.tool_call_id.as_deref()).collect();
+    assert_eq!(answered, [Some("a"), Some("b")]);
 }
 
 #[test]
@@ -180,4 +187,27 @@ fn a_request_that_is_no_request_is_refused_in_words() {
     assert_eq!(refused(Wire::OpenAiChat, "[]"), "the body must be a JSON object");
     assert_eq!(refused(Wire::OpenAiChat, "{}"), "`messages` is missing");
     assert_eq!(refused(Wire::OpenAiResponses, "{}"), "`input` must be a string or a list");
+}
+
+#[test]
+fn a_call_that_arrives_in_one_piece_is_streamed_with_its_arguments() {
+    let tools = json!([{"type": "function", "function": {"name": "f", "parameters": {}}}]);
+    let body = json!({"model": "m", "messages": [], "stream": true, "tools": tools});
+    let mut stream = decoded(Wire::OpenAiChat, body).into_stream();
+    let mut item = |item: Value| stream.item(serde_json::from_value(item).unwrap());
+    item(json!({"type": "tool_call_start", "id": "1", "name": "f"}));
+    let told = item(json!({"type": "tool_call_end", "id": "1", "name": "f", "args": {"a": 1}}));
+    assert!(told.contains(r#""arguments":"{\"a\":1}""#), "{told}");
+    item(json!({"type": "tool_call_start", "id": "2", "name": "f"}));
+    item(json!({"type": "tool_call_delta", "id": "2", "args_text": "{}"}));
+    let told = item(json!({"type": "tool_call_end", "id": "2", "name": "f", "args": {}}));
+    assert_eq!(told, "", "what was streamed is not told again");
+}
+
+#[test]
+fn bytes_of_geminis_clients_become_base64_that_every_provider_reads() {
+    let inline = json!({"inlineData": {"mimeType": "image/png", "data": "-_-_"}});
+    let request = gemini(json!({"contents": [{"role": "user", "parts": [inline]}]}));
+    let content = json!(request.to_request(&target(ProviderKind::Anthropic)).messages[0].content);
+    assert_eq!(content[0]["data_base64"], "+/+/");
 }

@@ -106,6 +106,13 @@ fn models() -> Vec<Operation> {
             "The granted models, for clients of Gemini",
         ),
         named(read("/models/runs/{id}/gemini/v1beta/models/{name}", "gemini_model", "One of them")),
+        named(ask(
+            "/models/runs/{id}/gemini/v1/models/{name}",
+            "gemini_v1_action",
+            "The same under the version that newer clients of Gemini use",
+        )),
+        read("/models/runs/{id}/gemini/v1/models", "gemini_v1_models", "The granted models"),
+        named(read("/models/runs/{id}/gemini/v1/models/{name}", "gemini_v1_model", "One of them")),
     ]
 }
 
