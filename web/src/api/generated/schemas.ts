@@ -268,7 +268,7 @@ export interface components {
         /** @description A reference to an artifact, with enough metadata to decide whether to fetch it. */
         ArtifactRef: {
             artifact_id: string;
-            metadata?: components["schemas"]["JsonObject"];
+            metadata?: JsonObject;
             mime_type?: string | null;
             name?: string | null;
             sha256?: string | null;
@@ -679,7 +679,6 @@ export interface components {
             interaction_id: string;
             values?: JsonObject;
         };
-        JsonObject: JsonObject;
         KnowledgeBaseResource: {
             description?: string | null;
             kb_id: string;
@@ -795,7 +794,7 @@ export interface components {
             agent?: string | null;
             bot_id?: string | null;
             conversation_id?: string | null;
-            data?: components["schemas"]["JsonObject"];
+            data?: JsonObject;
             delivery?: components["schemas"]["EventDelivery"] | null;
             event_id?: string | null;
             /**
@@ -807,7 +806,7 @@ export interface components {
             input?: components["schemas"]["AgentInput"];
             /** @description The language of the event, as a BCP 47 tag. */
             locale?: string | null;
-            metadata?: components["schemas"]["JsonObject"];
+            metadata?: JsonObject;
             /** @description Default: `api`. */
             source?: string;
             /** @description The platform's own name of the event type. */
@@ -908,7 +907,7 @@ export interface components {
             /** @constant */
             op: "get";
         } | {
-            body: components["schemas"]["JsonObject"];
+            body: JsonObject;
             /** Format: int64 */
             ends_at?: number | null;
             id?: string | null;
@@ -1386,7 +1385,6 @@ export type InteractionOption = components['schemas']['InteractionOption'];
 export type InteractionRequest = components['schemas']['InteractionRequest'];
 export type InteractionStyle = components['schemas']['InteractionStyle'];
 export type InteractionSubmission = components['schemas']['InteractionSubmission'];
-export type JsonObject = components['schemas']['JsonObject'];
 export type KnowledgeBaseResource = components['schemas']['KnowledgeBaseResource'];
 export type KnowledgePermission = components['schemas']['KnowledgePermission'];
 export type MediaElement = components['schemas']['MediaElement'];
