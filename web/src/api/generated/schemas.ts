@@ -390,19 +390,39 @@ export interface components {
             text: string;
             /** @constant */
             type: "text";
-        } | (components["schemas"]["MediaElement"] & {
+        } | {
+            artifact_id?: string | null;
+            data_base64?: string | null;
+            mime_type?: string | null;
+            name?: string | null;
             /** @constant */
             type: "image";
-        }) | (components["schemas"]["MediaElement"] & {
+            url?: string | null;
+        } | {
+            artifact_id?: string | null;
+            data_base64?: string | null;
+            mime_type?: string | null;
+            name?: string | null;
             /** @constant */
             type: "audio";
-        }) | (components["schemas"]["MediaElement"] & {
+            url?: string | null;
+        } | {
+            artifact_id?: string | null;
+            data_base64?: string | null;
+            mime_type?: string | null;
+            name?: string | null;
             /** @constant */
             type: "video";
-        }) | (components["schemas"]["MediaElement"] & {
+            url?: string | null;
+        } | {
+            artifact_id?: string | null;
+            data_base64?: string | null;
+            mime_type?: string | null;
+            name?: string | null;
             /** @constant */
             type: "file";
-        });
+            url?: string | null;
+        };
         Conversation: {
             conversation_id: string;
             /** Format: date-time */
@@ -690,17 +710,6 @@ export interface components {
         };
         /** @enum {string} */
         KnowledgePermission: "list" | "retrieve";
-        /**
-         * @description Media as artifact, URL or inline bytes. At least one is required; readers use the first present one, in this
-         *     order. Inline bytes need a `mime_type`.
-         */
-        MediaElement: {
-            artifact_id?: string | null;
-            data_base64?: string | null;
-            mime_type?: string | null;
-            name?: string | null;
-            url?: string | null;
-        };
         Model: {
             context_window?: number | null;
             /** @description Whether its calls count in budgets. */
@@ -986,7 +995,7 @@ export interface components {
                 })[];
                 id: string;
                 /** @enum {string} */
-                role: "user";
+                role: "user" | "developer" | "system";
             } | {
                 id: string;
                 /** @enum {string} */
@@ -995,7 +1004,7 @@ export interface components {
             } | {
                 id: string;
                 /** @enum {string} */
-                role: "developer" | "system" | "assistant" | "activity" | "reasoning";
+                role: "assistant" | "activity" | "reasoning";
             })[];
             parentRunId?: string | null;
             protocolVersion?: string | null;
@@ -1387,7 +1396,6 @@ export type InteractionStyle = components['schemas']['InteractionStyle'];
 export type InteractionSubmission = components['schemas']['InteractionSubmission'];
 export type KnowledgeBaseResource = components['schemas']['KnowledgeBaseResource'];
 export type KnowledgePermission = components['schemas']['KnowledgePermission'];
-export type MediaElement = components['schemas']['MediaElement'];
 export type Model = components['schemas']['Model'];
 export type ModelCall = components['schemas']['ModelCall'];
 export type ModelCalls = components['schemas']['ModelCalls'];
