@@ -9,8 +9,6 @@ const bundle = await build({
   entryPoints: [new URL("cards.jsx", import.meta.url).pathname],
   bundle: true, write: false, format: "iife", jsx: "automatic", logLevel: "error",
   define: { "process.env.NODE_ENV": '"production"' },
-  // Both renderers use one React.
-  alias: { react: "react", "react-dom": "react-dom" },
   loader: { ".css": "empty" },
 });
 const script = bundle.outputFiles[0].text;
