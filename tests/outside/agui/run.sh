@@ -1,5 +1,5 @@
 #!/bin/sh
-# AG-UI with unmodified clients: `@ag-ui/client` 1.0.0 and 0.0.59, `@copilotkit/core`; cards in Chromium with
+# AG-UI with unmodified clients: `@ag-ui/client` 1.0.0 and 0.0.59, `@copilotkit/core` and the Node runtime; cards in Chromium with
 # `@a2ui/react` and `@copilotkit/a2ui-renderer`.
 # The one argument is the path of the `greenroom` binary.
 set -eu
@@ -14,7 +14,7 @@ mkdir -p "$folder"
 if ! cmp -s "$here/package.json" "$folder/installed.json"; then
     rm -rf "$folder/node_modules" "$folder/package-lock.json"
     cp "$here/package.json" "$folder/package.json"
-    (cd "$folder" && npm install --no-audit --no-fund --loglevel=error)
+    (cd "$folder" && npm install --no-audit --no-fund --loglevel=error --legacy-peer-deps)
     cp "$here/package.json" "$folder/installed.json"
 fi
 # Node resolves modules from the folder of the script.
@@ -54,3 +54,4 @@ for version in 1 0; do
 done
 node "$folder/copilot.mjs" "$url" "$token"
 node "$folder/cards.mjs" "$url" "$token" "$port"
+COPILOTKIT_TELEMETRY_DISABLED=true node "$folder/runtime.mjs" "$url" "$token"
