@@ -312,13 +312,16 @@ class InlineContextPolicy(Open):
     source_total_count: Whole | None = Field(default=None, ge=0)
 
 
-class ContextAccess(Open):
+class ContextAccess(Omits, Open):
+    _omitted: ClassVar[frozenset[str]] = frozenset(["superseded"])
     available_apis: ContextAPICapabilities
     inline_policy: InlineContextPolicy
     conversation_id: StrictStr | None = None
     event_seq: Whole | None = None
     has_history_before: StrictBool = False
     latest_cursor: StrictStr | None = None
+    superseded: list[list[Whole]] = Field(default_factory=list)
+    """Our addition: ranges of `event_seq`, first and last, that the client of this event has replaced by editing an earlier message; `history.*` leaves them out."""
     thread_id: StrictStr | None = None
     transcript_seq: Whole | None = None
 
