@@ -1,4 +1,4 @@
-//! Run results: one constructor for each of the nine stable types.
+//! Run results: one constructor for each of the nine stable types, and for those that are only shown.
 //!
 //! Invariant: the host accepts what these constructors build; run id and sequence number are added when the result is
 //! sent.
@@ -12,8 +12,8 @@ use greenroom_protocol::payload::{
 use greenroom_protocol::result::kind;
 use greenroom_protocol::{Object, Role};
 use serde::Serialize;
-use serde_json::Value;
 use serde_json::value::{RawValue, to_raw_value};
+use serde_json::{Value, json};
 use std::borrow::Cow;
 
 /// One result, before it is numbered.
@@ -132,6 +132,42 @@ impl RunResult {
         Self::of(kind::RUN_FAILED, &failure.into_payload())
     }
 
+    /// `reasoning.delta`: a piece of reasoning, before the text that it leads to.
+    pub fn reasoning(text: impl Into<String>) -> Self {
+        Self::shown(kind::REASONING_DELTA, json!({"text": text.into()}))
+    }
+
+    /// `tool.call.delta`: a piece of a call's arguments; `tool_started` with the same id ends them.
+    pub fn tool_delta(
+        call_id: impl Into<String>,
+        tool: impl Into<String>,
+        args_text: impl Into<String>,
+    ) -> Self {
+        let piece = json!({"tool_call_id": call_id.into(), "tool_name": tool.into(),
+            "args_text": args_text.into()});
+        Self::shown(kind::TOOL_CALL_DELTA, piece)
+    }
+
+    /// `step.started`.
+    pub fn step_started(name: impl Into<String>) -> Self {
+        Self::shown(kind::STEP_STARTED, json!({"step_name": name.into()}))
+    }
+
+    /// `step.finished`.
+    pub fn step_finished(name: impl Into<String>) -> Self {
+        Self::shown(kind::STEP_FINISHED, json!({"step_name": name.into()}))
+    }
+
+    /// `client.state.snapshot`: replaces the state of the client that sent the event.
+    pub fn client_state(state: impl Into<Value>) -> Self {
+        Self::shown(kind::CLIENT_STATE_SNAPSHOT, json!({"state": state.into()}))
+    }
+
+    /// `client.state.delta`: a JSON patch (RFC 6902) of that state.
+    pub fn client_state_patch(operations: Vec<Value>) -> Self {
+        Self::shown(kind::CLIENT_STATE_DELTA, json!({"patch": operations}))
+    }
+
     /// A result type unknown to this SDK; the host stores it without acting on it.
     pub fn other(kind: impl Into<String>, data: Object) -> Self {
         Self { kind: Cow::Owned(kind.into()), data: raw(&data), usage: None }
@@ -150,6 +186,10 @@ impl RunResult {
 
     pub(crate) fn is_terminal(&self) -> bool {
         self.kind == kind::RUN_COMPLETED || self.kind == kind::RUN_FAILED
+    }
+
+    fn shown(kind: &'static str, data: Value) -> Self {
+        Self::of(kind, &data)
     }
 
     fn of(kind: &'static str, payload: &impl Serialize) -> Self {

@@ -143,9 +143,8 @@ impl Client {
             let mut state = state.lock().unwrap_or_else(PoisonError::into_inner);
             changes.iter().filter_map(|(key, value)| operation(&mut state, key, value)).collect()
         };
-        let data = Object::from_iter([("patch".to_owned(), Value::Array(patch))]);
         // A cancelled run sends nothing; the call's own result is refused then, too.
-        let _ = ctx.emit(RunResult::other("client.state.delta", data)).await;
+        let _ = ctx.emit(RunResult::client_state_patch(patch)).await;
         Ok(json!({"updated": changes.keys().collect::<Vec<_>>()}))
     }
 }

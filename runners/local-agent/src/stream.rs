@@ -3,7 +3,7 @@
 //! Invariant: a call has the id and the name that it is carried out with. Pieces are joined, so that a fast model does
 //! not flood the host.
 
-use greenroom_sdk::{Object, RunCtx, RunFailure, RunResult};
+use greenroom_sdk::{RunCtx, RunFailure, RunResult};
 use std::collections::{HashMap, HashSet};
 use std::time::{Duration, Instant};
 
@@ -92,11 +92,8 @@ impl<'s> Stream<'s> {
         self.sent_at = Instant::now();
         let call = self.call.as_ref().and_then(|provider_id| self.calls.get(provider_id));
         let result = match call {
-            Some((id, name)) => {
-                let fields = [("tool_call_id", id), ("tool_name", name), ("args_text", &piece)];
-                RunResult::other("tool.call.delta", object(fields))
-            }
-            None => RunResult::other("reasoning.delta", object([("text", &piece)])),
+            Some((id, name)) => RunResult::tool_delta(id, name, piece),
+            None => RunResult::reasoning(piece),
         };
         self.ctx.emit(result).await
     }
@@ -111,8 +108,4 @@ pub(crate) fn unique(id: &str, used: &mut HashSet<String>) -> String {
         unique = format!("{}-{count}", if id.is_empty() { "call" } else { id });
     }
     unique
-}
-
-fn object<const N: usize>(fields: [(&str, &String); N]) -> Object {
-    fields.into_iter().map(|(key, value)| (key.to_owned(), value.as_str().into())).collect()
 }

@@ -228,6 +228,153 @@ const tests = {
     assert.equal(told.contents[1].data_base64, data);
   },
 
+  // The features of the protocol's demo application (dojo), with the built-in agent or a runner.
+
+  async "human in the loop: a tool of the client waits for its user, and the result goes on"() {
+    const agent = agentFor("dojo");
+    const tools = [{ name: "confirmSteps", description: "Asks the user", parameters: { type: "object", properties: { steps: { type: "array" } } } }];
+    says(agent, "plan a trip");
+    const first = await run(agent, { tools });
+    assert.equal(first.failed, undefined);
+    const call = last(agent.messages).toolCalls[0];
+    assert.equal(call.function.name, "confirmSteps");
+    assert.deepEqual(JSON.parse(call.function.arguments), { steps: ["one", "two"] });
+    if (one) assert.deepEqual(last(first.events).outcome, { type: "success", pendingToolCallIds: [call.id] });
+    assert.ok(!kinds(first.events).includes("TOOL_CALL_RESULT"));
+    agent.addMessage({ id: crypto.randomUUID(), role: "tool", toolCallId: call.id, content: "confirmed" });
+    const second = await run(agent, { tools });
+    assert.equal(second.failed, undefined);
+    assert.equal(last(agent.messages).content, "Then let us begin.");
+    const told = agent.messages.map((message) => message.role).filter((role) => role !== "reasoning");
+    assert.deepEqual(told, ["user", "assistant", "tool", "assistant"]);
+  },
+
+  async "shared state: the model reads and changes the client's state"() {
+    const agent = agentFor("dojo");
+    agent.setState({ title: "Soup", servings: 2 });
+    says(agent, "change the recipe");
+    const { events, failed } = await run(agent);
+    assert.equal(failed, undefined);
+    assert.ok(kinds(events).includes("STATE_DELTA"));
+    assert.deepEqual(agent.state, { title: "Stew", servings: 2, ingredients: ["peas"] });
+  },
+
+  async "agentic chat: the context of the page reaches the model"() {
+    const agent = agentFor("dojo");
+    says(agent, "what do you see");
+    await run(agent, { context: [{ description: "page", value: "The page is about soup" }] });
+    assert.equal(last(agent.messages).content, "I see the soup.");
+  },
+
+  async "reasoning: it is streamed before the text"() {
+    const agent = agentFor("dojo");
+    says(agent, "why");
+    const { events, failed } = await run(agent);
+    assert.equal(failed, undefined);
+    const order = kinds(events);
+    assert.ok(order.indexOf("REASONING_MESSAGE_CONTENT") < order.indexOf("TEXT_MESSAGE_START"), order.join());
+    const told = agent.messages.slice(1).map(({ role, content }) => [role, content]);
+    assert.deepEqual(told, [["reasoning", "It has to be explained step by step."], ["assistant", "Because."]]);
+  },
+
+  async "predictive state: arguments arrive while they are written"() {
+    const agent = agentFor();
+    const piece = (args_text) => ["result", "tool.call.delta", { tool_call_id: "c1", tool_name: "write", args_text }];
+    const call = { tool_call_id: "c1", tool_name: "write", parameters: { document: "one two" } };
+    const seen = [];
+    const steps = [
+      ["result", "PredictState", [{ state_key: "document", tool: "write", tool_argument: "document" }]],
+      piece('{"document":"one '), piece('two"}'),
+      ["result", "tool.call.started", call],
+      ["result", "tool.call.completed", { ...call, result: "written" }],
+      ["message", "done"], ["end"],
+    ];
+    steps[0][2] = { predictions: steps[0][2] };
+    const { failed } = await play(agent, steps, {}, (event) => {
+      if (event.type === "TOOL_CALL_ARGS") seen.push(event.delta);
+    });
+    assert.equal(failed, undefined);
+    assert.deepEqual(seen, ['{"document":"one ', 'two"}']);
+    assert.deepEqual(JSON.parse(agent.messages[1].toolCalls[0].function.arguments), call.parameters);
+  },
+
+  async "agentic generative ui: the runner replaces and patches the client's state"() {
+    const agent = agentFor();
+    const patch = [{ op: "replace", path: "/steps/0/status", value: "completed" }];
+    const steps = [
+      ["result", "client.state.snapshot", { state: { steps: [{ status: "pending" }] } }],
+      ["result", "client.state.delta", { patch }],
+      ["end"],
+    ];
+    const { failed } = await play(agent, steps);
+    assert.equal(failed, undefined);
+    assert.deepEqual(agent.state, { steps: [{ status: "completed" }] });
+  },
+
+  async "subgraphs: steps and sub-agents"() {
+    const agent = agentFor();
+    const steps = [
+      ["result", "step.started", { step_name: "flights" }],
+      ["result", "subagent.started", { subagent_id: "s1", name: "flights" }],
+      ["result", "subagent.finished", { subagent_id: "s1", result: { flight: "KL1" } }],
+      ["result", "step.finished", { step_name: "flights" }],
+      ["result", "step.started", { step_name: "never finished" }],
+      ["end"],
+    ];
+    const { events, failed } = await play(agent, steps);
+    assert.equal(failed, undefined);
+    const shown = kinds(events).filter((kind) => /^(STEP|SUBAGENT)/.test(kind));
+    assert.deepEqual(shown, ["STEP_STARTED", "SUBAGENT_STARTED", "SUBAGENT_FINISHED", "STEP_FINISHED", "STEP_STARTED", "STEP_FINISHED"]);
+  },
+
+  async "background agents: an activity and its changes"() {
+    const agent = agentFor();
+    const about = { message_id: "a", activity_type: "progress" };
+    const steps = [
+      ["result", "activity.snapshot", { ...about, content: { done: 0 } }],
+      ["result", "activity.delta", { ...about, patch: [{ op: "replace", path: "/done", value: 7 }] }],
+      ["end"],
+    ];
+    const { failed } = await play(agent, steps);
+    assert.equal(failed, undefined);
+    const activity = agent.messages.find((message) => message.role === "activity");
+    assert.deepEqual([activity.activityType, activity.content], ["progress", { done: 7 }]);
+  },
+
+  async "interrupt: the answer may edit the arguments"() {
+    const agent = agentFor();
+    const parameters = { module: "calendar", method: "delete", input: { event_id: "none" } };
+    const call = { tool_name: "project_cli", tool_call_id: "c1", parameters };
+    const steps = [
+      ["result", "tool.call.started", call],
+      ["call", "tools.call", call, `edited-${version}`],
+      ["result", "tool.call.completed", { ...call, result: null }],
+      ["end"],
+    ];
+    const first = await play(agent, steps);
+    const [interrupt] = last(first.events).outcome.interrupts;
+    const editedArgs = { ...parameters, input: { event_id: "another" } };
+    const resume = [{ interruptId: interrupt.id, status: "resolved", payload: { approved: true, editedArgs } }];
+    const second = await run(agent, { resume });
+    assert.equal(second.failed, undefined);
+    const result = agent.messages.find((message) => message.role === "tool");
+    assert.deepEqual(result.metadata.tool_agent_output.tool_call_args, editedArgs);
+  },
+
+  async "edit and resend: the edited message is answered in place of the first"() {
+    const agent = agentFor("dojo");
+    says(agent, "first");
+    await run(agent);
+    const kept = agent.messages.slice();
+    says(agent, "second");
+    await run(agent);
+    const id = agent.messages[2].id;
+    agent.setMessages([...kept, { id, role: "user", content: "instead" }]);
+    const { failed } = await run(agent);
+    assert.equal(failed, undefined);
+    assert.deepEqual(agent.messages.map(({ content }) => content), ["first", "You said: first", "instead", "You said: instead"]);
+  },
+
   async "an agent that does not exist is a refusal"() {
     const agent = agentFor("nobody");
     says(agent, "hi");

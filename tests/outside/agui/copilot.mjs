@@ -18,7 +18,7 @@ async function core() {
 }
 
 const first = await core();
-assert.deepEqual(Object.keys(first.agents).sort(), ["assistant", "echo", "puppet", "teller"]);
+assert.deepEqual(Object.keys(first.agents).sort(), ["assistant", "dojo", "echo", "puppet", "teller"]);
 const agent = first.getAgent("puppet");
 agent.threadId = "copilot";
 agent.addMessage({ id: "u1", role: "user", content: JSON.stringify([["say", "hel"], ["message", "hello"], ["end"]]) });

@@ -75,11 +75,11 @@ async fn tools_context_state_and_instructions_of_the_client_reach_the_model() {
 async fn a_call_of_a_tool_of_the_client_is_continued_with_its_result() {
     let script = r#"
 [[rule]]
-when.result_text = "it is red"
-answer = [{ call = "setBackground", args = { colour = "blue" }, id = "c1" }]
-[[rule]]
 when.result_text = "it is blue"
 answer = "Both are done."
+[[rule]]
+when.result_text = "it is red"
+answer = [{ call = "setBackground", args = { colour = "blue" }, id = "c1" }]
 [[rule]]
 when.text = "go"
 answer = [{ text = "I will." }, { call = "forge_add", args = { a = 2, b = 3 }, id = "c0" }, { call = "setBackground", args = { colour = "red" }, id = "c1" }]
@@ -141,7 +141,14 @@ async fn a_call_that_the_client_never_answers_does_not_block_the_thread() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_edited_message_is_answered_without_what_it_replaces() {
-    let scene = Setting::default().open().await;
+    let script = r#"
+[[rule]]
+when = { text = "three", round = 1 }
+answer = [{ call = "search_history", args = { query = "two" }, id = "s1" }]
+[[rule]]
+answer = "You said: {{text}}"
+"#;
+    let scene = Setting { script, ..Setting::default() }.open().await;
     let first = talks(&scene, "r1", json!([user("u1", "one")])).await;
     let start = find(&first, "TEXT_MESSAGE_START")["messageId"].clone();
     let answer = json!({"id": start, "role": "assistant", "content": "You said: one"});
@@ -149,7 +156,9 @@ async fn an_edited_message_is_answered_without_what_it_replaces() {
     talks(&scene, "r3", json!([user("u1", "one"), answer, user("u2", "three")])).await;
     let last = scene.asked().pop().unwrap();
     let told = texts(&last[1..]);
-    assert_eq!(told, ["one", "You said: one", "three"]);
+    assert_eq!(told[..3], ["one", "You said: one", "three"]);
+    let found: Value = serde_json::from_str(told.last().unwrap()).unwrap();
+    assert_eq!(found, json!({"query": "two", "items": []}));
     // The first message again: nothing is left of the rest.
     talks(&scene, "r4", json!([user("u1", "four")])).await;
     assert_eq!(texts(&scene.asked().pop().unwrap()[1..]), ["four"]);
@@ -160,7 +169,7 @@ async fn the_model_changes_the_state_of_the_client() {
     let script = r#"
 [[rule]]
 when.round = 1
-answer = [{ call = "update_client_state", args = { changes = { title = "Stew", old = "", list = [1] } }, id = "c1" }]
+answer = [{ call = "update_client_state", args = { changes = { list = [1], old = "", title = "Stew" } }, id = "c1" }]
 [[rule]]
 answer = "Done."
 "#;
@@ -187,7 +196,7 @@ async fn reasoning_and_arguments_are_streamed_as_the_model_writes_them() {
 [[rule]]
 when.round = 1
 answer = [
-  { reasoning = "It must be added, and then it must be told.", delay_ms = 5 },
+  { reasoning = "It must be added, and then it must be told." },
   { text = "Let me see." },
   { call = "forge_add", args = { a = 2, b = 3 }, id = "c1" },
 ]

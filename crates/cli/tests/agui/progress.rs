@@ -43,7 +43,8 @@ async fn reasoning_comes_before_the_text_that_it_leads_to() {
     let rest = talk(&stage, "puppet", &again).await;
     let pieces = rest.iter().filter(|event| event["type"] == "REASONING_MESSAGE_CONTENT");
     assert_eq!(pieces.map(|piece| piece["delta"].clone()).collect::<Vec<_>>(), ["ink"]);
-    assert_eq!(stage.api.runs().await.remove(0).extra["diagnostics"], json!([]));
+    let run_id = stage.api.runs().await.remove(0).run_id;
+    assert_eq!(stage.api.run(&run_id).await.extra["diagnostics"], json!([]));
 }
 
 #[tokio::test]
@@ -185,7 +186,8 @@ async fn steps_activities_and_sub_agents_are_shown_and_end_with_the_run() {
             json!({"type": "SUBAGENT_FINISHED", "subagentRunId": "s3"}),
         ]
     );
-    assert_eq!(stage.api.runs().await.remove(0).extra["diagnostics"], json!([]));
+    let run_id = stage.api.runs().await.remove(0).run_id;
+    assert_eq!(stage.api.run(&run_id).await.extra["diagnostics"], json!([]));
 }
 
 #[tokio::test]

@@ -237,7 +237,7 @@ async fn results_of_the_clients_own_tools_start_a_run() {
     let events = talk(&stage, "teller", &sent).await;
     let told: Value = serde_json::from_str(&text(&events)).unwrap();
     assert_eq!(told["event_type"], "tool.result.received");
-    let results = json!([{"tool_call_id": "c1", "content": "it is open"}]);
+    let results = json!([{"tool_call_id": "c1", "content": "it is open", "message_id": "b"}]);
     assert_eq!(told["data"], json!({"results": results}));
     assert_eq!(stage.api.runs().await[0].status, RunStatus::Completed);
 }

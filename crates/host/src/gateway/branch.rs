@@ -20,6 +20,8 @@ use std::collections::{HashMap, HashSet};
 /// Items that are read at first, and at most. What is older is not replaced.
 const ITEMS_FIRST: i64 = 32;
 const ITEMS_MAX: i64 = 4096;
+/// Items that are read at most for a message that comes alone.
+const ITEMS_ALONE: i64 = 512;
 
 /// The ids of the messages that a client has, oldest first, before its newest one.
 #[derive(Debug, Clone, Default)]
@@ -106,7 +108,8 @@ fn ranges(
     branch: &ClientBranch,
     actor: Option<&str>,
 ) -> Result<Vec<[i64; 2]>, StoreError> {
-    let earlier: HashSet<&str> = branch.earlier.iter().map(String::as_str).collect();
+    let (earlier, newest) = (branch.earlier.as_slice(), branch.newest.as_deref());
+    let limit_max = if earlier.is_empty() { ITEMS_ALONE } else { ITEMS_MAX };
     let mut limit = ITEMS_FIRST;
     let (turns, place) = loop {
         let span = Span {
@@ -118,14 +121,12 @@ fn ranges(
         let is_all = i64::try_from(rows.len()).unwrap_or(limit) < limit;
         let turns = turns(rows);
         // Usually the client has the newest event: its message is simply the next one.
-        let newest = turns.iter().find(|turn| turn.is_client);
-        let is_next = earlier.is_empty() && branch.newest.is_none()
-            || newest.is_some_and(|turn| turn.is_known(&earlier));
-        if is_next || is_all || limit >= ITEMS_MAX {
-            let place = place(&turns, &earlier, branch.newest.as_deref());
+        let is_enough = newest.is_none() || known(&turns, earlier, 0).is_some();
+        if is_enough || is_all || limit >= limit_max {
+            let place = place(&turns, earlier, newest);
             break (turns, place);
         }
-        limit = (limit * 8).min(ITEMS_MAX);
+        limit = (limit * 8).min(limit_max);
     };
     let base = place.base.and_then(|base| turns.get(base));
     let mut ranges = match base.and_then(|turn| turn.event_id.as_deref().map(|id| (turn, id))) {
@@ -163,39 +164,37 @@ fn turns(rows: Vec<ItemRow>) -> Vec<Turn> {
 }
 
 impl Turn {
-    /// Whether one of these messages belongs to it: its own, or one of its run.
-    fn is_known(&self, ids: &HashSet<&str>) -> bool {
-        let of_run = |id: &str| {
-            let run_id = self.run_id.as_deref();
-            run_id.is_some_and(|run_id| {
-                id.strip_prefix(run_id).is_some_and(|rest| rest.starts_with('.'))
-            })
-        };
-        ids.iter().any(|id| {
-            self.ids.contains(*id)
-                || id.strip_suffix(".call").is_some_and(|id| self.ids.contains(id))
-                || of_run(id)
-        })
+    /// Whether a message belongs to it: its own, or one of its run.
+    fn has(&self, id: &str) -> bool {
+        let rest = self.run_id.as_deref().and_then(|run_id| id.strip_prefix(run_id));
+        self.ids.contains(id)
+            || id.strip_suffix(".call").is_some_and(|id| self.ids.contains(id))
+            || rest.is_some_and(|rest| rest.starts_with('.'))
     }
 }
 
-/// Where a message belongs among the events, newest first.
-fn place(turns: &[Turn], earlier: &HashSet<&str>, newest: Option<&str>) -> Place {
-    let oldest_of = |id: &str| turns.iter().rposition(|turn| turn.ids.contains(id));
-    let known_from = |start: usize| {
-        let mut later = turns.iter().enumerate().skip(start);
-        later.find(|(_, turn)| turn.is_client && turn.is_known(earlier)).map(|(index, _)| index)
+/// The event of the last message that is known, among those from `start` on. Of several with one id it is the newest.
+fn known(turns: &[Turn], earlier: &[String], start: usize) -> Option<usize> {
+    let find = |id: &String| {
+        let mut older = turns.iter().enumerate().skip(start);
+        older.find(|(_, turn)| turn.is_client && turn.has(id)).map(|(index, _)| index)
     };
+    earlier.iter().rev().find_map(find)
+}
+
+/// Where a message belongs among the events, newest first.
+fn place(turns: &[Turn], earlier: &[String], newest: Option<&str>) -> Place {
+    let oldest_of = |id: &str| turns.iter().rposition(|turn| turn.ids.contains(id));
     let client_from = |start: usize| {
         let mut later = turns.iter().enumerate().skip(start);
         later.find(|(_, turn)| turn.is_client).map(|(index, _)| index)
     };
     // The same message again: it and everything after it is replaced.
     if let Some(edited) = newest.and_then(oldest_of).filter(|index| turns[*index].is_client) {
-        let base = known_from(edited + 1).or_else(|| client_from(edited + 1));
+        let base = known(turns, earlier, edited + 1).or_else(|| client_from(edited + 1));
         return Place { base, from: turns[edited].event_seq };
     }
-    match known_from(0) {
+    match known(turns, earlier, 0) {
         Some(last) => Place { base: Some(last), from: turns[last].event_seq + 1 },
         None => Place { base: client_from(0), from: i64::MAX },
     }
@@ -257,7 +256,8 @@ mod tests {
 
     fn placed(earlier: &[&str], newest: &str) -> (Place, Vec<[i64; 2]>) {
         let turns = turns();
-        let place = place(&turns, &earlier.iter().copied().collect(), Some(newest));
+        let earlier: Vec<String> = earlier.iter().map(|id| (*id).to_owned()).collect();
+        let place = place(&turns, &earlier, Some(newest));
         let ranges = replaced(&turns, place.from, Some("ann"));
         (place, ranges)
     }
@@ -288,6 +288,18 @@ mod tests {
         let expected = (Place { base: Some(3), from: 2 }, vec![[2, 2], [4, 4]]);
         assert_eq!(placed(&["u1", "run_1.2"], "u2"), expected);
         assert_eq!(placed(&[], "u1"), (Place { base: None, from: 1 }, vec![[1, 2], [4, 4]]));
+    }
+
+    #[test]
+    fn the_last_known_message_says_which_branch_goes_on() {
+        let mut turns = turns();
+        // The fourth event edited the message of the second.
+        turns[0].ids.insert("u2".to_owned());
+        let earlier = |ids: [&str; 2]| ids.map(str::to_owned);
+        let back = place(&turns, &earlier(["u2", "run_2.1"]), Some("u5"));
+        assert_eq!(back, Place { base: Some(2), from: 3 });
+        let on = place(&turns, &earlier(["u1", "u2"]), Some("u5"));
+        assert_eq!(on, Place { base: Some(0), from: 5 });
     }
 
     #[test]

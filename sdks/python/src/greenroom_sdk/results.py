@@ -1,4 +1,4 @@
-"""The results of a run: one function for each of the nine types.
+"""The results of a run: one function for each of the nine types, and for those that are only shown.
 
     yield delta("Hello, ")
     yield message("Hello, world")
@@ -101,6 +101,36 @@ def completed(finish_reason: str = "stop", *, usage: Mapping[str, Any] | None = 
 def failed(code: str, message: str, *, retryable: bool = False) -> Result:
     """`run.failed`; `raise RunFailure(code, message)` does the same."""
     return _checked("run.failed", {"code": code, "message": message, "retryable": retryable})
+
+
+def reasoning(text: str) -> Result:
+    """`reasoning.delta`: a piece of reasoning, before the text that it leads to."""
+    return Result("reasoning.delta", {"text": text})
+
+
+def tool_delta(tool_call_id: str, tool_name: str, args_text: str) -> Result:
+    """`tool.call.delta`: a piece of a call's arguments; `tool_started` with the same id ends them."""
+    return Result("tool.call.delta", {"tool_call_id": tool_call_id, "tool_name": tool_name, "args_text": args_text})
+
+
+def step_started(name: str) -> Result:
+    """`step.started`."""
+    return Result("step.started", {"step_name": name})
+
+
+def step_finished(name: str) -> Result:
+    """`step.finished`."""
+    return Result("step.finished", {"step_name": name})
+
+
+def client_state(state: Any) -> Result:
+    """`client.state.snapshot`: replaces the state of the client that sent the event."""
+    return Result("client.state.snapshot", {"state": state})
+
+
+def client_state_patch(operations: Sequence[Mapping[str, Any]]) -> Result:
+    """`client.state.delta`: a JSON patch (RFC 6902) of that state."""
+    return Result("client.state.delta", {"patch": [dict(operation) for operation in operations]})
 
 
 def other(type: str, data: Mapping[str, Any]) -> Result:

@@ -74,8 +74,8 @@ fn results_of_the_clients_own_tools_are_an_event() {
     assert_eq!(made.event_type, "tool.result.received");
     assert_eq!(
         json!(made.data),
-        json!({"results": [{"tool_call_id": "a", "content": "open"},
-            {"tool_call_id": "b", "content": "", "error": "stuck"}]})
+        json!({"results": [{"tool_call_id": "a", "content": "open", "message_id": "3"},
+            {"tool_call_id": "b", "content": "", "error": "stuck", "message_id": "4"}]})
     );
 }
 

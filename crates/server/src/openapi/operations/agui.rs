@@ -40,7 +40,7 @@ fn running(path: &'static str, id: &str, about: &str) -> Operation {
         "headers": {"X-Request-Id": by_ref("headers", "X-Request-Id")},
         "content": {"text/event-stream": {"schema": frame}}});
     let mut operation = Operation::post(path, id, "agui", about)
-        .takes(&["agent_in_path", "workspace_id", "last_event_id"])
+        .takes(&["agent_in_path", "workspace_id", "last_event_id", "on_disconnect"])
         .answers("200", events)
         .refuses(&["404", "408", "409", "413", "415", "429"]);
     operation.described["requestBody"] = json!({"required": true, "content": {"application/json": {

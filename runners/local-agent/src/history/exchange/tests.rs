@@ -218,3 +218,38 @@ fn a_round_of_thousands_of_calls_is_restored() {
     // The event, the calls in one message, their results, the answer.
     assert_eq!(messages[0].len(), 20_003);
 }
+
+/// A call of a tool of the client, without its result.
+fn pending(seq: i64, run: &str, id: &str) -> TranscriptItem {
+    let output = json!({"tool_call_args": {"of": id}, "status": "pending"});
+    let metadata = json!({"tool_call_id": id, "tool_name": "open", "tool_agent_output": output});
+    item(seq, "tool", run, "", metadata)
+}
+
+#[test]
+fn the_result_of_a_client_belongs_to_the_call_before_it() {
+    let event = |item: &TranscriptItem| {
+        ModelMessage::text(Role::User, item.text.clone().unwrap_or_default())
+    };
+    let results = |item: &TranscriptItem| match item.text.as_deref() {
+        Some("result") => vec![json!({"tool_call_id": "a", "content": "it is open"})],
+        _ => Vec::new(),
+    };
+    let items = |second: &str| {
+        vec![user(1, "r1", "go"), tool(2, "r1", "b"), pending(3, "r1", "a"), user(4, "r2", second)]
+    };
+    let roles = |exchange: &Exchange| {
+        exchange.messages.iter().map(|message| message.role).collect::<Vec<_>>()
+    };
+    let joined = exchanges(items("result"), &event, &results);
+    assert_eq!(joined.len(), 1);
+    let (user, assistant, tool) = (Role::User, Role::Assistant, Role::Tool);
+    assert_eq!(roles(&joined[0]), [user, assistant, tool, assistant, tool, assistant]);
+    let text = joined[0].messages[4].content.as_ref().map(MessageContent::text);
+    assert_eq!(text.as_deref(), Some("it is open"));
+    // Without it the call is closed, so that a provider accepts the thread.
+    let apart = exchanges(items("never mind"), &event, &results);
+    assert_eq!(apart.len(), 2);
+    assert_eq!(roles(&apart[0]), [user, assistant, tool, assistant, tool, assistant]);
+    assert!(apart[0].messages[4].content.as_ref().unwrap().text().contains("NO_RESULT"));
+}
