@@ -12,7 +12,7 @@ FEATURES := --features greenroom/faults
 WEB_SOURCES = web/index.html web/package.json web/vite.config.ts web/tsconfig.json \
 	$(shell find web/src web/public web/scripts -type f)
 
-.PHONY: help run build package web test check unit soak hostile langbot schemas bench clean
+.PHONY: help run build package web test check unit soak hostile langbot harnesses schemas bench clean
 
 help: ## List the targets
 	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -57,6 +57,7 @@ test: ## Run all checks: format, lints, tests on SQLite and PostgreSQL, web inte
 	./tests/outside/agui/run.sh
 	./tests/outside/mcp/run.sh
 	./tests/outside/langbot/run.sh
+	./tests/outside/harness/run.sh
 	./tests/outside/web/run.sh
 	./sdks/python/run-tests.sh
 
@@ -80,6 +81,10 @@ langbot: build ## Drive the official LangBot plugins in PLUGINS=DIR (checkouts) 
 	python3 tests/outside/langbot/local_agent.py $(PROGRAM) $(PLUGINS) $(LANGBOT:%=--langbot %)
 	python3 tests/outside/langbot/official.py $(PROGRAM) $(PLUGINS) --newer $(LANGBOT_NEWER:%=--langbot %)
 	python3 tests/outside/langbot/local_agent.py $(PROGRAM) $(PLUGINS) --newer $(LANGBOT_NEWER:%=--langbot %)
+
+harnesses: ## Drive all six external harnesses, which are installed into the user's cache, against a scripted model
+	cargo build -p greenroom --bin greenroom $(FEATURES)
+	./tests/outside/harness/run.sh "$${CARGO_TARGET_DIR:-target}/debug/greenroom" goose codex claude gemini kimi opencode
 
 schemas: web/node_modules/.package-lock.json ## Regenerate docs/schema, docs/openapi.json and the types of the web interface
 	cargo run -p greenroom-protocol --example write_schemas

@@ -245,6 +245,7 @@ impl Children {
             owns_dir: spec.owns_dir,
             env: spec.env.clone(),
             sandbox: spec.sandbox,
+            own_processes: false,
             read: Vec::new(),
             paths: spec.paths.clone(),
             hidden,

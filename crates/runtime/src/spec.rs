@@ -41,6 +41,8 @@ pub struct RunnerSpec {
     /// Agents whose events the listeners of a LangBot plugin get.
     pub listens: BTreeSet<String>,
     pub sandbox: Sandbox,
+    /// Whether its programs see each other in `/proc`, and themselves.
+    pub own_processes: bool,
     /// Readable besides what its command needs.
     pub read: Vec<PathBuf>,
     /// Readable and writable besides `dir`.
@@ -79,6 +81,7 @@ impl Default for RunnerSpec {
             plugin_config: Object::new(),
             listens: BTreeSet::new(),
             sandbox: Sandbox::On,
+            own_processes: false,
             read: Vec::new(),
             paths: Vec::new(),
             absent_paths: Vec::new(),
@@ -109,6 +112,7 @@ impl RunnerSpec {
             owns_dir: self.owns_dir,
             env: self.env.clone(),
             sandbox: self.sandbox,
+            own_processes: self.own_processes,
             read: self.read.clone(),
             paths: self.paths.clone(),
             hidden: hidden.to_vec(),

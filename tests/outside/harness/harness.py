@@ -121,8 +121,11 @@ def processes(mark: str) -> list[int]:
     for entry in pathlib.Path("/proc").iterdir():
         if entry.name.isdigit():
             try:
-                text = (entry / "environ").read_bytes() + (entry / "cmdline").read_bytes()
+                command = (entry / "cmdline").read_bytes()
+                text = (entry / "environ").read_bytes() + command
             except OSError:
+                continue
+            if b"model-server" in command:
                 continue
             if mark.encode() in text:
                 found.append(int(entry.name))

@@ -59,6 +59,7 @@ pub(super) fn spec(
         plugin: Some(format!("{AUTHOR}/{name}")),
         dir,
         owns_dir: true,
+        own_processes: true,
         env,
         read: found.read.into_iter().chain(reads).collect(),
         absent_paths: super::resources::absent(&paths),

@@ -19,6 +19,8 @@ pub(crate) struct Job {
     pub(crate) owns_dir: bool,
     pub(crate) env: BTreeMap<String, String>,
     pub(crate) sandbox: Sandbox,
+    /// Whether its programs see each other in `/proc`, and themselves.
+    pub(crate) own_processes: bool,
     /// Readable besides what its command needs.
     pub(crate) read: Vec<PathBuf>,
     pub(crate) paths: Vec<PathBuf>,

@@ -3,6 +3,7 @@
 //! Invariant: once enforced it holds for this process and all that it starts; an older kernel enforces the
 //! rights that it knows, and the version in use is reported.
 
+use super::mounts::hides_processes;
 use super::domain::Without;
 use super::job::Network;
 use super::netns::Link;
@@ -110,7 +111,9 @@ pub(super) fn enforce(plan: &Plan, link: &Link) -> Result<Version, String> {
         .and_then(|ruleset| ruleset.add_rules(path_beneath_rules(DEVICES, device)))
         .and_then(|ruleset| {
             let readable = AccessFs::ReadFile | AccessFs::ReadDir;
-            ruleset.add_rules(path_beneath_rules(proc.chain([own]), readable))
+            // What it does not show, nobody can read.
+            let all = (plan.own_processes && hides_processes()).then(|| "/proc".to_owned());
+            ruleset.add_rules(path_beneath_rules(proc.chain([own]).chain(all), readable))
         })
         .and_then(|ruleset| ruleset.restrict_self())
         .map_err(|error| format!("cannot enter the sandbox: {error}"))?;

@@ -7,7 +7,8 @@ use super::view::{Access, Bound, Entry, View};
 use rustix::fs::{FileType, Mode, OFlags};
 use rustix::io::{self, Errno};
 use rustix::mount::{
-    MountFlags, MountPropagationFlags, MoveMountFlags, OpenTreeFlags, UnmountFlags, mount,
+    FsMountFlags, FsOpenFlags, MountAttrFlags, MountFlags, MountPropagationFlags, MoveMountFlags,
+    OpenTreeFlags, UnmountFlags, fsconfig_create, fsconfig_set_string, fsmount, fsopen, mount,
     mount_change, move_mount, open_tree, unmount,
 };
 use rustix::process::{Pid, Signal, WaitOptions, kill_process, waitpid};
@@ -17,6 +18,8 @@ use std::path::{Path, PathBuf};
 
 /// A mount that has folders and links only.
 const SMALL: &std::ffi::CStr = c"mode=0755,size=1m";
+/// How `/proc` treats processes that one may not trace.
+const HIDDEN: &str = "invisible";
 const SAFE: MountFlags = MountFlags::NOSUID.union(MountFlags::NODEV);
 /// Opens what is there and not where it leads.
 const PLACE: OFlags = OFlags::PATH.union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
@@ -78,6 +81,11 @@ fn prepare(at: &Path, entry: &Entry) -> Result<Option<OwnedFd>, Failure> {
             Bound { source: "/dev/null".into(), access: Access::Device, map: None }
         }
         Entry::Covered | Entry::Link(_) | Entry::Folder => return Ok(None),
+        Entry::Processes => match processes() {
+            Ok(tree) => return Ok(Some(tree)),
+            // Only root may mount one.
+            Err(_) => Bound { source: at.to_owned(), access: Access::Read, map: None },
+        },
     };
     let map = bound.map.map(borrowed);
     let copied = copy(&bound.source).and_then(|tree| {
@@ -89,6 +97,27 @@ fn prepare(at: &Path, entry: &Entry) -> Result<Option<OwnedFd>, Failure> {
         Err(Errno::ACCESS | Errno::NOENT) if bound.access == Access::Read => Ok(None),
         Err(error) => Err(Failure::of("bind", &bound.source, error)),
     }
+}
+
+/// A `/proc` in which a process exists only for those that may trace it.
+fn processes() -> io::Result<OwnedFd> {
+    let context = fsopen("proc", FsOpenFlags::FSOPEN_CLOEXEC)?;
+    fsconfig_set_string(context.as_fd(), "hidepid", HIDDEN)?;
+    fsconfig_create(context.as_fd())?;
+    let attributes = MountAttrFlags::MOUNT_ATTR_RDONLY
+        | MountAttrFlags::MOUNT_ATTR_NOSUID
+        | MountAttrFlags::MOUNT_ATTR_NODEV
+        | MountAttrFlags::MOUNT_ATTR_NOEXEC;
+    fsmount(context.as_fd(), FsMountFlags::FSMOUNT_CLOEXEC, attributes)
+}
+
+/// Whether `/proc` is such a one, inside the view.
+pub(super) fn hides_processes() -> bool {
+    let mounts = std::fs::read_to_string("/proc/self/mountinfo").unwrap_or_default();
+    let is_proc = |line: &str| {
+        line.split(' ').nth(4) == Some("/proc") && line.contains(&format!("hidepid={HIDDEN}"))
+    };
+    mounts.lines().any(is_proc)
 }
 
 fn place(base: &OwnedFd, at: &Path, entry: &Entry, tree: Option<OwnedFd>) -> io::Result<()> {
@@ -113,7 +142,7 @@ fn place(base: &OwnedFd, at: &Path, entry: &Entry, tree: Option<OwnedFd>) -> io:
             let target = make(base, at, Kind::Folder)?;
             mount("none", format!("/proc/self/fd/{}", target.as_raw_fd()), "tmpfs", SAFE, SMALL)
         }
-        (Entry::Bound(_), None) => Ok(()),
+        (Entry::Bound(_) | Entry::Processes, None) => Ok(()),
     }
 }
 

@@ -41,6 +41,8 @@ pub(super) struct Plan {
     /// The user that the second stage becomes, if it is another one.
     pub(super) user: Option<u32>,
     pub(super) view: Option<View>,
+    /// Whether `/proc` is to show the processes of the tree.
+    pub(super) own_processes: bool,
     /// The file to enter its cgroup with.
     pub(super) cgroup: Option<PathBuf>,
     pub(super) memory_mb: u64,
@@ -124,6 +126,7 @@ pub(super) fn plan(job: &Job, files: Files) -> Result<Plan, String> {
         private: private.clone(),
         user: chosen.user,
         view: None,
+        own_processes: job.own_processes,
         cgroup: None,
         memory_mb: job.memory_mb,
         supervisor: rustix::process::getpid().as_raw_pid(),
@@ -294,6 +297,9 @@ impl Open {
                 let mut view =
                     View::new(private.clone(), &open, &hidden, &self.named, &self.writable);
                 view.temporary(&private.join(TEMPORARY));
+                if plan.own_processes {
+                    view.entries.insert("/proc".into(), view::Entry::Processes);
+                }
                 plan.view = Some(view);
                 plan.read.extend(self.system.into_iter().chain(self.program).chain(self.dir));
                 plan.write.extend(self.write);

@@ -170,6 +170,13 @@ fn become_runner(
 
 /// Gives up, for good, everything that is not part of the process's domain.
 fn confine(plan: &Plan, link: Link, said: &mut Outcome) -> Result<(), String> {
+    if plan.own_processes && !mounts::hides_processes() {
+        said.domain.missing.push(
+            "no `/proc` of its own, which only root can give it: programs do not see themselves there, and \
+             processes that left their group end with the runner only"
+                .to_owned(),
+        );
+    }
     let version = landlock::enforce(plan, &link)?;
     calls::drop_capabilities()?;
     let has_view = plan.view.is_some();

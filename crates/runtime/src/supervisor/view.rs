@@ -33,6 +33,8 @@ pub(super) enum Entry {
     Folder,
     /// Something empty in place of what is hidden.
     Covered,
+    /// A `/proc` without the processes that this one may not look into.
+    Processes,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
