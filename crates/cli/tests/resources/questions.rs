@@ -6,6 +6,7 @@ use crate::play;
 use crate::programs::{prepared, program, python};
 use crate::stage::{PATIENCE, Stage, event, outcome};
 use greenroom_protocol::RunStatus;
+use greenroom_testkit::api::Failure;
 use greenroom_testkit::http::Request;
 use greenroom_testkit::wait::wait_for;
 use serde_json::{Value, json};
@@ -42,7 +43,11 @@ async fn answer(stage: &Stage, question: &Value, body: Value) -> (u16, Value) {
     body["nonce"] = question["nonce"].clone();
     let id = question["approval_id"].as_str().unwrap();
     let request = Request::post(format!("/v1/approvals/{id}"), body.to_string());
-    stage.api.json(request).await.unwrap()
+    match stage.api.json(request).await {
+        Ok(answer) => answer,
+        Err(Failure::Refused { status, body }) => (status, body),
+        Err(failure) => panic!("{failure:?}"),
+    }
 }
 
 /// What the server got.

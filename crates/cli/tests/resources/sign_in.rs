@@ -4,6 +4,7 @@ use crate::mcp::use_tool;
 use crate::play;
 use crate::programs::{greenroom, prepared, program, python};
 use crate::stage::{PATIENCE, Stage};
+use greenroom_testkit::api::Failure;
 use greenroom_testkit::http::Request;
 use greenroom_testkit::wait::wait_for;
 use serde_json::{Value, json};
@@ -67,7 +68,11 @@ async fn status(stage: &Stage, wanted: &str) -> Value {
 }
 
 async fn post(stage: &Stage, path: &str, body: Value) -> (u16, Value) {
-    stage.api.json(Request::post(path, body.to_string())).await.unwrap()
+    match stage.api.json(Request::post(path, body.to_string())).await {
+        Ok(answer) => answer,
+        Err(Failure::Refused { status, body }) => (status, body),
+        Err(failure) => panic!("{failure:?}"),
+    }
 }
 
 async fn begin(stage: &Stage, redirect_uri: &str) -> (u16, Value) {
