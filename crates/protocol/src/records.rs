@@ -4,7 +4,8 @@
 
 use crate::Object;
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::de::Error;
+use serde::{Deserialize, Deserializer, Serialize};
 
 /// One operation on the records of a module.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -13,11 +14,19 @@ pub enum RecordOp {
     /// Own records and shared ones that were not rejected, by start time.
     List {
         module: String,
-        #[serde(default, skip_serializing_if = "Option::is_none")]
+        #[serde(
+            default,
+            deserialize_with = "crate::number::whole",
+            skip_serializing_if = "Option::is_none"
+        )]
         from: Option<i64>,
-        #[serde(default, skip_serializing_if = "Option::is_none")]
+        #[serde(
+            default,
+            deserialize_with = "crate::number::whole",
+            skip_serializing_if = "Option::is_none"
+        )]
         to: Option<i64>,
-        #[serde(default, skip_serializing_if = "Option::is_none")]
+        #[serde(default, deserialize_with = "limit", skip_serializing_if = "Option::is_none")]
         limit: Option<u32>,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         cursor: Option<String>,
@@ -32,18 +41,34 @@ pub enum RecordOp {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         id: Option<String>,
         /// The expected current version; 0 if it must be missing.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
+        #[serde(
+            default,
+            deserialize_with = "crate::number::whole",
+            skip_serializing_if = "Option::is_none"
+        )]
         if_version: Option<i64>,
-        #[serde(default, skip_serializing_if = "Option::is_none")]
+        #[serde(
+            default,
+            deserialize_with = "crate::number::whole",
+            skip_serializing_if = "Option::is_none"
+        )]
         starts_at: Option<i64>,
-        #[serde(default, skip_serializing_if = "Option::is_none")]
+        #[serde(
+            default,
+            deserialize_with = "crate::number::whole",
+            skip_serializing_if = "Option::is_none"
+        )]
         ends_at: Option<i64>,
         body: Object,
     },
     Delete {
         module: String,
         id: String,
-        #[serde(default, skip_serializing_if = "Option::is_none")]
+        #[serde(
+            default,
+            deserialize_with = "crate::number::whole",
+            skip_serializing_if = "Option::is_none"
+        )]
         if_version: Option<i64>,
     },
     /// Only the owner can share a record.
@@ -58,6 +83,12 @@ pub enum RecordOp {
         id: String,
         status: RecordLinkStatus,
     },
+}
+
+/// Like every whole number, `3` or `3.0`.
+fn limit<'de, D: Deserializer<'de>>(from: D) -> Result<Option<u32>, D::Error> {
+    let limit = crate::number::whole(from)?.map(u32::try_from).transpose();
+    limit.map_err(|_| D::Error::custom("`limit` is a number from 0 to 4294967295"))
 }
 
 impl RecordOp {

@@ -85,13 +85,13 @@ async fn what_the_host_refuses_stands_in_the_document() {
         ),
         broken(
             event("input", json!({"contents": [{"type": "image", "url": "file:///etc/passwd"}]})),
-            "MediaElement/properties/url",
+            "ContentElement/oneOf/1/properties/url",
             "pattern",
             json!("^([hH][tT][tT][pP][sS]?://|[dD][aA][tT][aA]:)"),
         ),
         broken(
             event("input", json!({"contents": media})),
-            "MediaElement",
+            "ContentElement/oneOf/1",
             "not",
             json!({"properties": {"artifact_id": {"type": "null"}, "url": {"type": "null"}, "data_base64": {"type": "null"}}}),
         ),

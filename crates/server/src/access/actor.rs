@@ -21,8 +21,8 @@ use serde_json::json;
 use std::sync::Arc;
 
 /// Seconds for which a token is valid.
-const EXPIRES_IN_S: i64 = 900;
-const EXPIRES_IN_S_MAX: i64 = 3600;
+const EXPIRES_IN_S: f64 = 900.0;
+const EXPIRES_IN_S_MAX: f64 = 3600.0;
 /// Longest name of a token of one actor: ids of conversations that are kept apart contain it.
 const NAME_BYTES_MAX: usize = 384;
 /// The source of events that name none.
@@ -43,7 +43,8 @@ struct MintBody {
     agents: Option<Vec<String>>,
     #[serde(default)]
     answers: bool,
-    expires_in_s: Option<i64>,
+    /// Whole seconds, `60` or `60.0`.
+    expires_in_s: Option<f64>,
 }
 
 pub(crate) async fn mint(
@@ -79,8 +80,8 @@ fn claims(app: &App, caller: &Caller, body: MintBody) -> Result<ActorClaims, Pro
         return Err(Problem::invalid("`actor_id` and `source` are too long for a token"));
     }
     let expires_in_s = expires_in_s.unwrap_or(EXPIRES_IN_S);
-    if !(1..=EXPIRES_IN_S_MAX).contains(&expires_in_s) {
-        let message = format!("`expires_in_s` is from 1 to {EXPIRES_IN_S_MAX}");
+    if !(1.0..=EXPIRES_IN_S_MAX).contains(&expires_in_s) || expires_in_s.fract() != 0.0 {
+        let message = format!("`expires_in_s` is a whole number from 1 to {EXPIRES_IN_S_MAX}");
         return Err(Problem::invalid(message));
     }
     let settings = app.host.settings();
@@ -93,7 +94,7 @@ fn claims(app: &App, caller: &Caller, body: MintBody) -> Result<ActorClaims, Pro
     if answers && !caller.answers {
         return Err(Problem::forbidden("this token may not answer approvals"));
     }
-    let until_ms = now_ms() + expires_in_s * 1000;
+    let until_ms = now_ms() + expires_in_s as i64 * 1000;
     Ok(ActorClaims { by: caller.name.to_string(), actor, source, agents, answers, until_ms })
 }
 

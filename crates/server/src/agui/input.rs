@@ -243,7 +243,7 @@ fn check_message(message: &Value) -> Result<(), Problem> {
         return Err(Problem::invalid("`messages`: a tool message has no `toolCallId`"));
     }
     match role {
-        "user" => content::input(&message["content"]).map(drop),
+        "user" | "developer" | "system" => content::input(&message["content"]).map(drop),
         _ => Ok(()),
     }
 }

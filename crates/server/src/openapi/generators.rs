@@ -13,6 +13,7 @@ const ANY_OBJECT: &str = "JsonObject";
 /// of request bodies into words: several generators take a property with a default for one that is always there, and
 /// would ask the sender for it.
 pub(super) fn simplify(document: &mut Value) {
+    merge_references(document);
     let mut sent = BTreeSet::new();
     for body in request_bodies(&document["paths"]) {
         follow(document, body, &mut sent);
@@ -62,22 +63,41 @@ fn any_object() -> Value {
     json!({"type": "object", "additionalProperties": true})
 }
 
-/// `{}` for every subschema that is `true`, a reference for every object of any content, and `allOf` for a reference
-/// with properties beside it, which would be lost.
+/// `{}` for every subschema that is `true`, and a reference for every object of any content.
 fn write_out(schema: &mut Value) {
     for_each_property(schema, &mut |property| {
-        if let Some(fields) = property.as_object_mut().filter(|it| it.contains_key("properties"))
-            && let Some(reference) = fields.remove("$ref")
-        {
-            let beside = Value::Object(std::mem::take(fields));
-            *property = json!({"allOf": [{"$ref": reference}, beside]});
-        }
         if *property == Value::Bool(true) {
             *property = json!({});
         } else if *property == any_object() {
             *property = json!({"$ref": format!("{PREFIX}{ANY_OBJECT}")});
         }
     });
+}
+
+/// Adds what a reference stands for to the properties beside it, which generators would drop.
+fn merge_references(document: &mut Value) {
+    let Some(schemas) = document["components"]["schemas"].as_object_mut() else { return };
+    let all = schemas.clone();
+    let named = |reference: &Value| all.get(reference.as_str()?.strip_prefix(PREFIX)?).cloned();
+    for schema in schemas.values_mut() {
+        for_each_property(schema, &mut |property| {
+            let Some(beside) = property.as_object().filter(|it| it.contains_key("properties"))
+            else {
+                return;
+            };
+            let Some(Value::Object(mut merged)) = beside.get("$ref").and_then(&named) else {
+                return;
+            };
+            for (key, value) in beside.iter().filter(|(key, _)| *key != "$ref") {
+                match (merged.get_mut(key), value) {
+                    (Some(Value::Object(own)), Value::Object(more)) => own.extend(more.clone()),
+                    (Some(Value::Array(own)), Value::Array(more)) => own.extend(more.clone()),
+                    _ => drop(merged.insert(key.clone(), value.clone())),
+                }
+            }
+            *property = Value::Object(merged);
+        });
+    }
 }
 
 fn describe_defaults(schema: &mut Value) {
@@ -118,6 +138,18 @@ fn for_each_property(schema: &mut Value, change: &mut impl FnMut(&mut Value)) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_reference_with_properties_beside_it_is_written_out() {
+        let mut document = json!({"components": {"schemas": {
+            "Base": {"type": "object", "properties": {"a": {}}, "required": ["a"]},
+            "Choice": {"oneOf": [{"$ref": format!("{PREFIX}Base"),
+                "properties": {"b": {}}, "required": ["b"]}]}}}});
+        merge_references(&mut document);
+        let merged =
+            json!({"type": "object", "properties": {"a": {}, "b": {}}, "required": ["a", "b"]});
+        assert_eq!(document["components"]["schemas"]["Choice"], json!({"oneOf": [merged]}));
+    }
 
     #[test]
     fn unused_schemas_and_defaults_of_requests_are_left_out() {

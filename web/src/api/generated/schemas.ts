@@ -268,7 +268,7 @@ export interface components {
         /** @description A reference to an artifact, with enough metadata to decide whether to fetch it. */
         ArtifactRef: {
             artifact_id: string;
-            metadata?: components["schemas"]["JsonObject"];
+            metadata?: JsonObject;
             mime_type?: string | null;
             name?: string | null;
             sha256?: string | null;
@@ -390,19 +390,39 @@ export interface components {
             text: string;
             /** @constant */
             type: "text";
-        } | (components["schemas"]["MediaElement"] & {
+        } | {
+            artifact_id?: string | null;
+            data_base64?: string | null;
+            mime_type?: string | null;
+            name?: string | null;
             /** @constant */
             type: "image";
-        }) | (components["schemas"]["MediaElement"] & {
+            url?: string | null;
+        } | {
+            artifact_id?: string | null;
+            data_base64?: string | null;
+            mime_type?: string | null;
+            name?: string | null;
             /** @constant */
             type: "audio";
-        }) | (components["schemas"]["MediaElement"] & {
+            url?: string | null;
+        } | {
+            artifact_id?: string | null;
+            data_base64?: string | null;
+            mime_type?: string | null;
+            name?: string | null;
             /** @constant */
             type: "video";
-        }) | (components["schemas"]["MediaElement"] & {
+            url?: string | null;
+        } | {
+            artifact_id?: string | null;
+            data_base64?: string | null;
+            mime_type?: string | null;
+            name?: string | null;
             /** @constant */
             type: "file";
-        });
+            url?: string | null;
+        };
         Conversation: {
             conversation_id: string;
             /** Format: date-time */
@@ -679,7 +699,6 @@ export interface components {
             interaction_id: string;
             values?: JsonObject;
         };
-        JsonObject: JsonObject;
         KnowledgeBaseResource: {
             description?: string | null;
             kb_id: string;
@@ -691,17 +710,6 @@ export interface components {
         };
         /** @enum {string} */
         KnowledgePermission: "list" | "retrieve";
-        /**
-         * @description Media as artifact, URL or inline bytes. At least one is required; readers use the first present one, in this
-         *     order. Inline bytes need a `mime_type`.
-         */
-        MediaElement: {
-            artifact_id?: string | null;
-            data_base64?: string | null;
-            mime_type?: string | null;
-            name?: string | null;
-            url?: string | null;
-        };
         Model: {
             context_window?: number | null;
             /** @description Whether its calls count in budgets. */
@@ -795,7 +803,7 @@ export interface components {
             agent?: string | null;
             bot_id?: string | null;
             conversation_id?: string | null;
-            data?: components["schemas"]["JsonObject"];
+            data?: JsonObject;
             delivery?: components["schemas"]["EventDelivery"] | null;
             event_id?: string | null;
             /**
@@ -807,7 +815,7 @@ export interface components {
             input?: components["schemas"]["AgentInput"];
             /** @description The language of the event, as a BCP 47 tag. */
             locale?: string | null;
-            metadata?: components["schemas"]["JsonObject"];
+            metadata?: JsonObject;
             /** @description Default: `api`. */
             source?: string;
             /** @description The platform's own name of the event type. */
@@ -908,7 +916,7 @@ export interface components {
             /** @constant */
             op: "get";
         } | {
-            body: components["schemas"]["JsonObject"];
+            body: JsonObject;
             /** Format: int64 */
             ends_at?: number | null;
             id?: string | null;
@@ -987,7 +995,7 @@ export interface components {
                 })[];
                 id: string;
                 /** @enum {string} */
-                role: "user";
+                role: "user" | "developer" | "system";
             } | {
                 id: string;
                 /** @enum {string} */
@@ -996,7 +1004,7 @@ export interface components {
             } | {
                 id: string;
                 /** @enum {string} */
-                role: "developer" | "system" | "assistant" | "activity" | "reasoning";
+                role: "assistant" | "activity" | "reasoning";
             })[];
             parentRunId?: string | null;
             protocolVersion?: string | null;
@@ -1386,10 +1394,8 @@ export type InteractionOption = components['schemas']['InteractionOption'];
 export type InteractionRequest = components['schemas']['InteractionRequest'];
 export type InteractionStyle = components['schemas']['InteractionStyle'];
 export type InteractionSubmission = components['schemas']['InteractionSubmission'];
-export type JsonObject = components['schemas']['JsonObject'];
 export type KnowledgeBaseResource = components['schemas']['KnowledgeBaseResource'];
 export type KnowledgePermission = components['schemas']['KnowledgePermission'];
-export type MediaElement = components['schemas']['MediaElement'];
 export type Model = components['schemas']['Model'];
 export type ModelCall = components['schemas']['ModelCall'];
 export type ModelCalls = components['schemas']['ModelCalls'];

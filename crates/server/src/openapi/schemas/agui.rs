@@ -35,9 +35,9 @@ fn message() -> Value {
             "properties": {"id": {"type": "string", "minLength": 1}, "role": {"type": "string", "enum": roles},
                 needs: schema}})
     };
-    let others = ["developer", "system", "assistant", "activity", "reasoning"];
+    let others = ["assistant", "activity", "reasoning"];
     json!({"anyOf": [
-        of(&["user"], "content", json!({"type": ["string", "array"], "items": part()})),
+        of(&["user", "developer", "system"], "content", json!({"type": ["string", "array"], "items": part()})),
         of(&["tool"], "toolCallId", json!({"type": "string"})),
         of(&others, "id", json!({"type": "string", "minLength": 1})),
     ]})

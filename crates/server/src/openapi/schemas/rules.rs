@@ -29,6 +29,7 @@ pub(super) fn add(schemas: &mut Map<String, Value>) {
     let (first, last) = (EVENT_TIME_RANGE.start(), EVENT_TIME_RANGE.end());
     restrict(schemas, "NewEvent", "event_time", &json!({"minimum": first, "maximum": last}));
     restrict(schemas, "NewEvent", "source", &json!({"not": {"const": "host"}}));
+    restrict(schemas, "ArtifactRef", "size_bytes", &json!({"maximum": i64::MAX}));
     restrict(schemas, "MediaElement", "url", &json!({"pattern": MEDIA_URL}));
     if let Some(media) = schemas.get_mut("MediaElement") {
         media_has_a_source(media);
