@@ -8,6 +8,7 @@ mod agent_runner;
 mod basics;
 mod calls;
 mod components;
+mod config_files;
 mod forms;
 mod history;
 mod parallel;

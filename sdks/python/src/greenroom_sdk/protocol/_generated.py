@@ -257,11 +257,14 @@ class AgentRunState(Omits, Open):
 
 
 class StaticContextRef(Omits, Open):
-    """A static part of the context by version, for provider caches (seed 003 §6)."""
+    """A static part of the context by its content, for provider caches (seed 003 §6): the same content has the same reference in every run."""
 
-    _omitted: ClassVar[frozenset[str]] = frozenset(["version"])
+    _omitted: ClassVar[frozenset[str]] = frozenset(["artifact_id", "version"])
     hash: StrictStr
+    """SHA-256 of its bytes, `sha256:HEX`."""
     kind: StrictStr
+    artifact_id: StrictStr | None = None
+    """Our addition: the id with which `artifacts.*` returns its bytes, if the run may read artifacts."""
     version: StrictStr | None = None
 
 
@@ -312,13 +315,16 @@ class InlineContextPolicy(Open):
     source_total_count: Whole | None = Field(default=None, ge=0)
 
 
-class ContextAccess(Open):
+class ContextAccess(Omits, Open):
+    _omitted: ClassVar[frozenset[str]] = frozenset(["session_key"])
     available_apis: ContextAPICapabilities
     inline_policy: InlineContextPolicy
     conversation_id: StrictStr | None = None
     event_seq: Whole | None = None
     has_history_before: StrictBool = False
     latest_cursor: StrictStr | None = None
+    session_key: StrictStr | None = None
+    """Our addition: the same in every run of a session (workspace, bot, binding, runner, conversation, thread), for provider caches. Absent without a conversation."""
     thread_id: StrictStr | None = None
     transcript_seq: Whole | None = None
 
@@ -416,6 +422,7 @@ class AgentRunnerContextPolicy(Open):
     supports_history_pull: StrictBool = True
     supports_history_search: StrictBool = False
     wants_static_context_refs: StrictBool = True
+    """Static parts of the context are described by references. A runner that writes `true` itself and may call `tools.get_detail` also gets its tools by reference, without their schemas."""
 
 
 ArtifactPermission = Literal["metadata", "read", "create"]
@@ -752,6 +759,9 @@ class CancelParams(Wire):
 MessageContent = Union[StrictStr, list[ContentElement]]
 
 
+ModelSegmentKind = Literal["text", "reasoning", "image", "audio", "video", "ui", "tool_call", "tool_result"]
+
+
 class ModelToolCall(Omits, Wire):
     """A tool call of a model."""
 
@@ -762,6 +772,9 @@ class ModelToolCall(Omits, Wire):
     args_error: StrictStr | None = None
     args_text: StrictStr | None = None
     """The model's text if it is not JSON; then `args` is null and the call must not be executed."""
+
+
+ModelSegment = dict[str, Any]
 
 
 Role = Literal["system", "user", "assistant", "tool"]
@@ -777,7 +790,7 @@ class ModelMessage(Omits, Wire):
     is_error: StrictBool | None = None
     """For `tool` messages: whether the call failed, for providers that are told."""
     name: StrictStr | None = None
-    segments: list[dict[str, Any]] | None = None
+    segments: list[ModelSegment] | None = None
     """For `assistant` messages: the unchanged segments of an earlier response, for providers that need their reasoning back."""
     tool_call_id: StrictStr | None = None
     """For `tool` messages: the call that is answered."""
@@ -1270,7 +1283,7 @@ class ModelToolCallEnd(Omits, Wire):
 class ModelMedia(Wire):
     """`media` of `ModelStreamItem`."""
 
-    segment: dict[str, Any]
+    segment: ModelSegment
     type: Literal["media"] = "media"
 
 
@@ -1329,7 +1342,7 @@ class ProviderResponse(Answer, Wire):
 
     metadata: dict[str, Any] = Field(default_factory=dict)
     """`model`, `finish_reason`, `usage`."""
-    segments: list[dict[str, Any]] = Field(default_factory=list)
+    segments: list[ModelSegment] = Field(default_factory=list)
 
 
 class RankedDocument(Wire):
