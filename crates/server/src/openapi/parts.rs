@@ -96,8 +96,6 @@ fn common(page_size_max: usize) -> Value {
             json!({"enum": ["backward", "forward"], "default": "backward"})),
         "last_event_id": {"name": "Last-Event-ID", "in": "header", "schema": number(),
             "description": "For streams: the number of the last result seen; overrides `after`."},
-        "on_disconnect": query("on_disconnect", "What happens to the run when the reader disconnects before its end.",
-            json!({"enum": ["continue", "stop"], "default": "continue"})),
         "run_id_in_path": in_path("The id of a run."),
         "approval_id_in_path": in_path("The id of an approval."),
         "delivery_id_in_path": in_path("The id of a delivery."),
@@ -109,6 +107,11 @@ fn common(page_size_max: usize) -> Value {
         "event_id_in_path": in_path("The id of an event."),
         "conversation_id_in_path": in_path("The id of a conversation."),
     });
+    parts["on_disconnect"] = query(
+        "on_disconnect",
+        "What happens to the run when the reader disconnects before its end.",
+        json!({"enum": ["continue", "stop"], "default": "continue"}),
+    );
     parts["actor_source"] =
         header("x-greenroom-source", "For admins: the source whose actor it is. Default: `api`.");
     parts["actor_token"] = header(
