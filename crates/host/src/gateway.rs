@@ -6,10 +6,12 @@ mod bound;
 mod branch;
 mod people;
 mod placed;
+mod refusal;
 
 pub(crate) use bound::surface;
 pub use branch::ClientBranch;
 pub use people::ActorIds;
+pub use refusal::Refusal;
 
 use crate::artifacts::{Ingested, Kept, uploads_of};
 use crate::context::{Envelope, clean_adapter, client_tools, workspace_of};
@@ -76,8 +78,7 @@ pub struct Sender {
     pub continues: Option<String>,
     /// The language that it asks for, as a BCP 47 tag.
     pub locale: Option<Arc<str>>,
-    /// Protocol-specific context, passed to the runner. Only one decision depends on it: a tool of the client that has
-    /// the name of a granted one is refused.
+    /// Protocol-specific context for the runner; decides only that a client's tool clashes with a granted one.
     pub adapter: Option<AdapterContext>,
     /// The messages that its client has, if it keeps them itself: what is missing there was replaced.
     pub branch: Option<ClientBranch>,
@@ -100,39 +101,6 @@ impl Sender {
         let named = actor.actor_id.get_or_insert_with(|| own.to_string());
         if **named == **own { Ok(()) } else { Err(Refusal::OtherActor(named.clone())) }
     }
-}
-
-/// Why an event was refused. Nothing was stored.
-#[derive(Debug, Clone, thiserror::Error)]
-pub enum Refusal {
-    #[error("{0}")]
-    Invalid(String),
-    #[error("this event id was used before with another body")]
-    Conflict,
-    #[error("no agent is called `{0}`")]
-    UnknownAgent(String),
-    #[error("this token may not send to agent `{0}`")]
-    NotAllowed(String),
-    #[error("this token may not send for actor `{0}`")]
-    OtherActor(String),
-    #[error("the client's tool `{0}` has the name of a tool of the agent: rename it")]
-    ToolClash(String),
-    #[error("several agents match this event equally ({}): make one of them narrower", .0.join(", "))]
-    Tie(Vec<String>),
-    #[error("there is no such conversation")]
-    ForeignConversation,
-    #[error("too many runs are waiting, try again later")]
-    Busy,
-    #[error("the event of this run is no longer stored")]
-    Gone,
-    #[error("this interaction was answered already")]
-    Answered,
-    #[error("this interaction has expired")]
-    Expired,
-    #[error("the host is stopping")]
-    Stopping,
-    #[error("the event could not be stored: {0}")]
-    Store(StoreError),
 }
 
 impl Host {

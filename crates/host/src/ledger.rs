@@ -8,6 +8,8 @@ mod deltas;
 mod effect;
 mod fold;
 mod json;
+mod notes;
+mod open_calls;
 mod pending;
 mod shown;
 mod unfinished;
@@ -43,10 +45,6 @@ const RESERVE_AHEAD: i64 = 65_536;
 pub(crate) const RESERVE_FIRST: i64 = 1024;
 /// Text of deltas that may wait for its `message.completed`.
 const UNFINISHED_BYTES_MAX: usize = 16 << 20;
-/// Calls of the client's tools that one run may leave open.
-const OPEN_CALLS_MAX: usize = 64;
-/// Diagnostics kept of one run.
-const DIAGNOSTICS_MAX: usize = 100;
 
 pub(crate) struct Ledger {
     identity: Arc<Identity>,
@@ -219,16 +217,6 @@ impl Ledger {
         intake.held.push(record);
     }
 
-    /// A call of a tool of the client, which answers it after the run.
-    fn call_opened(&mut self, call: &ToolCallStarted) {
-        let is_known = |open: &ToolCallStarted| open.tool_call_id == call.tool_call_id;
-        let is_of_client = self.identity.client_tools.contains(&call.tool_name);
-        let has_room = self.open_calls.len() < OPEN_CALLS_MAX;
-        if is_of_client && has_room && !self.open_calls.iter().any(is_known) {
-            self.open_calls.push(call.clone());
-        }
-    }
-
     /// Ends the run by the host; returns the results to publish, the terminal last.
     pub(crate) fn end(
         &mut self,
@@ -294,23 +282,6 @@ impl Ledger {
             diagnostics: std::mem::take(&mut self.diagnostics),
             terminal: self.terminal.clone(),
         }
-    }
-
-    /// Records something that gets no number.
-    pub(crate) fn note(&mut self, note_kind: &str, message: &str, now_ms: i64) {
-        self.diagnostics_count += 1;
-        if self.diagnostics_count <= DIAGNOSTICS_MAX {
-            let message = self.terms.redactor.text(message);
-            self.diagnostics.push(Diagnostic {
-                kind: note_kind.to_owned(),
-                message: message.chars().filter(|c| *c != '\0').take(1000).collect(),
-                created_at: now_ms,
-            });
-        }
-    }
-
-    pub(crate) fn take_diagnostics(&mut self) -> Vec<Diagnostic> {
-        std::mem::take(&mut self.diagnostics)
     }
 
     fn ahead(&self) -> i64 {

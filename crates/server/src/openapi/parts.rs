@@ -97,8 +97,6 @@ fn common(page_size_max: usize) -> Value {
             json!({"enum": ["backward", "forward"], "default": "backward"})),
         "last_event_id": {"name": "Last-Event-ID", "in": "header", "schema": number(),
             "description": "For streams: the number of the last result seen; overrides `after`."},
-        "on_disconnect": query("on_disconnect", "What happens to the run when the reader disconnects before its end.",
-            json!({"enum": ["continue", "stop"], "default": "continue"})),
         "run_id_in_path": in_path("The id of a run."),
         "approval_id_in_path": in_path("The id of an approval."),
         "delivery_id_in_path": in_path("The id of a delivery."),
@@ -109,6 +107,11 @@ fn common(page_size_max: usize) -> Value {
         "event_id_in_path": in_path("The id of an event."),
         "conversation_id_in_path": in_path("The id of a conversation."),
     });
+    parts["on_disconnect"] = query(
+        "on_disconnect",
+        "What happens to the run when the reader disconnects before its end.",
+        json!({"type": "string", "enum": ["continue", "stop"], "default": "continue"}),
+    );
     parts["tool_server_in_path"] = in_path("The name of an MCP server.");
     parts["actor_source"] = name_header(
         "x-greenroom-source",

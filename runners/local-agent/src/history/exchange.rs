@@ -24,9 +24,9 @@ pub(crate) struct Exchange {
     /// The tools that its run offered, if they were a choice.
     pub(crate) tools: Vec<String>,
     /// Calls of the client's tools that its last message waits for.
-    pending: Vec<PendingCall>,
+    pub(crate) pending: Vec<PendingCall>,
     /// The results that its event brought.
-    results: Vec<Value>,
+    pub(crate) results: Vec<Value>,
 }
 
 impl Exchange {
