@@ -186,6 +186,8 @@ export interface components {
             events?: components["schemas"]["EventPermission"][];
             /** @default [] */
             files?: components["schemas"]["FilePermission"][];
+            /** @description Our addition: the runner drives a harness, and may ask what that may do. */
+            harness?: components["schemas"]["HarnessPermissionKind"][];
             /** @default [] */
             history?: components["schemas"]["HistoryPermission"][];
             /** @default [] */
@@ -547,6 +549,9 @@ export interface components {
                 name: string;
                 path: string;
             }[];
+            harness?: {
+                [key: string]: "never" | "ask" | "always";
+            };
             hash?: string;
             history: {
                 operations: string[];
@@ -594,6 +599,9 @@ export interface components {
             /** @enum {unknown} */
             event_log: "none" | "conversation" | "workspace";
             files: string[];
+            harness?: {
+                [key: string]: "never" | "ask" | "always";
+            };
             /** @enum {unknown} */
             history: "none" | "conversation" | "workspace";
             knowledge: string[];
@@ -616,6 +624,8 @@ export interface components {
             threads: "apart" | "together";
             tools: string[];
         };
+        /** @enum {string} */
+        HarnessPermissionKind: "ask";
         /** @description A range of Unicode characters, the end not included. */
         Highlight: {
             /** Format: uint32 */
@@ -1389,6 +1399,7 @@ export type FileResource = components['schemas']['FileResource'];
 export type FormOption = components['schemas']['FormOption'];
 export type Grant = components['schemas']['Grant'];
 export type GrantPolicy = components['schemas']['GrantPolicy'];
+export type HarnessPermissionKind = components['schemas']['HarnessPermissionKind'];
 export type Highlight = components['schemas']['Highlight'];
 export type HistoryPermission = components['schemas']['HistoryPermission'];
 export type I18nObject = components['schemas']['I18nObject'];
