@@ -25,6 +25,7 @@ pub(super) fn all() -> [(&'static str, Value); 5] {
     };
     let mut source = id("The source whose actor it is, without `/`. Default: `api`.");
     source["type"] = json!(["string", "null"]);
+    source["pattern"] = "^[^/\\u0000-\\u001f\\u007f-\\u009f]+$".into();
     let new_token = json!({"type": "object", "required": ["actor_id"], "additionalProperties": false,
     "properties": {
         "actor_id": id("The actor that the token speaks for."),
