@@ -54,7 +54,8 @@ async fn a_person_sees_what_will_happen_and_decides_once() {
         let calls = stage.data(&run_id, "tool.call.completed").await;
         assert_eq!((calls.len(), calls[0][end].is_null()), (1, false));
         let changes = json!([{"path": "/work/x", "old_text": "one", "new_text": "two"}]);
-        let details = if end == "result" { &calls[0]["result"] } else { &calls[0]["error"]["details"] };
+        let details =
+            if end == "result" { &calls[0]["result"] } else { &calls[0]["error"]["details"] };
         assert_eq!(details["changes"], changes);
         assert_eq!(stage.approvals(&run_id).await.len(), 1);
     }
@@ -64,7 +65,9 @@ async fn a_person_sees_what_will_happen_and_decides_once() {
 async fn the_grant_decides_by_kind_without_a_question() {
     let grant = "harness = { edit = \"always\", fetch = \"never\" }";
     let stage = Stage::open("", "", grant).await;
-    for (kind, chosen) in [("edit", "allow_once!"), ("fetch", "reject_once!"), ("read", "allow_once!")] {
+    for (kind, chosen) in
+        [("edit", "allow_once!"), ("fetch", "reject_once!"), ("read", "allow_once!")]
+    {
         let run = stage.play("c", &format!("ask {kind}")).await;
         assert_eq!(stage.text(&run.run_id).await, chosen, "{kind}");
         assert_eq!(stage.approvals(&run.run_id).await.len(), 0);
@@ -187,10 +190,19 @@ async fn the_workspace_has_the_context_of_the_run_without_its_token() {
     let context = std::fs::read_to_string(work.join(".greenroom/agent-context.json")).unwrap();
     let context: Value = serde_json::from_str(&context).unwrap();
     assert_eq!(context["schema"], "langbot.agent_runner.external_harness_context.v1");
-    assert_eq!((&context["run_id"], &context["input"]["text"]), (&json!(run.run_id), &json!("environment")));
+    assert_eq!(
+        (&context["run_id"], &context["input"]["text"]),
+        (&json!(run.run_id), &json!("environment"))
+    );
     assert!(context["runtime"]["metadata"].get("run_token").is_none());
     let summary = std::fs::read_to_string(work.join(".greenroom/LANGBOT_CONTEXT.md")).unwrap();
-    assert!(summary.contains("- from: user u1") && summary.contains("- conversation: c"), "{summary}");
+    assert!(
+        summary.contains("- from: user u1") && summary.contains("- conversation: c"),
+        "{summary}"
+    );
     let state = stage.api.get("/v1/state?limit=50").await.to_string();
-    assert!(state.contains("external.session_id") && state.contains("external.working_directory"), "{state}");
+    assert!(
+        state.contains("external.session_id") && state.contains("external.working_directory"),
+        "{state}"
+    );
 }

@@ -3,9 +3,9 @@
 //! Invariant: once enforced it holds for this process and all that it starts; an older kernel enforces the
 //! rights that it knows, and the version in use is reported.
 
-use super::mounts::hides_processes;
 use super::domain::Without;
 use super::job::Network;
+use super::mounts::hides_processes;
 use super::netns::Link;
 use super::sandbox::Plan;
 use super::view::DEVICES;

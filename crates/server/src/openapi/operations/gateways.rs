@@ -25,8 +25,13 @@ fn mcp() -> Vec<Operation> {
     post.described["requestBody"] = body("One message of JSON-RPC 2.0.");
     vec![
         post,
-        of_run(Operation::get(path, "mcp_stream", "gateways", "Not offered: answers come with each POST"))
-            .refuses(&["404", "405"]),
+        of_run(Operation::get(
+            path,
+            "mcp_stream",
+            "gateways",
+            "Not offered: answers come with each POST",
+        ))
+        .refuses(&["404", "405"]),
         of_run(Operation::new(
             "delete",
             path,
@@ -34,8 +39,11 @@ fn mcp() -> Vec<Operation> {
             "gateways",
             "End the session that `Mcp-Session-Id` names, and cancel its calls",
         ))
-        .answers("204", json!({"description": "It has ended.",
-            "headers": {"X-Request-Id": by_ref("headers", "X-Request-Id")}}))
+        .answers(
+            "204",
+            json!({"description": "It has ended.",
+            "headers": {"X-Request-Id": by_ref("headers", "X-Request-Id")}}),
+        )
         .refuses(&["404"]),
     ]
 }
@@ -43,29 +51,60 @@ fn mcp() -> Vec<Operation> {
 fn models() -> Vec<Operation> {
     let ask = |path, id: &str, about: &str| {
         let mut operation = of_provider(Operation::post(path, id, "gateways", about));
-        operation.described["requestBody"] = body("The request, as the provider's clients send it.");
+        operation.described["requestBody"] =
+            body("The request, as the provider's clients send it.");
         operation
     };
-    let read = |path, id: &str, about: &str| of_provider(Operation::get(path, id, "gateways", about));
+    let read =
+        |path, id: &str, about: &str| of_provider(Operation::get(path, id, "gateways", about));
     let named = |operation: Operation| operation.takes(&["run_id_in_path", "model_name_in_path"]);
     vec![
-        ask("/models/runs/{id}/openai/v1/chat/completions", "openai_chat",
-            "Chat completions of OpenAI, answered by a granted model\nWith the token of the run."),
-        ask("/models/runs/{id}/openai/v1/responses", "openai_responses",
-            "Responses of OpenAI, answered by a granted model\nNothing is stored: `previous_response_id` has no effect."),
-        read("/models/runs/{id}/openai/v1/models", "openai_models", "The granted models, for clients of OpenAI"),
+        ask(
+            "/models/runs/{id}/openai/v1/chat/completions",
+            "openai_chat",
+            "Chat completions of OpenAI, answered by a granted model\nWith the token of the run.",
+        ),
+        ask(
+            "/models/runs/{id}/openai/v1/responses",
+            "openai_responses",
+            "Responses of OpenAI, answered by a granted model\nNothing is stored: `previous_response_id` has no effect.",
+        ),
+        read(
+            "/models/runs/{id}/openai/v1/models",
+            "openai_models",
+            "The granted models, for clients of OpenAI",
+        ),
         named(read("/models/runs/{id}/openai/v1/models/{name}", "openai_model", "One of them")),
-        ask("/models/runs/{id}/anthropic/v1/messages", "anthropic_messages",
-            "Messages of Anthropic, answered by a granted model"),
-        ask("/models/runs/{id}/anthropic/v1/messages/count_tokens", "anthropic_count",
-            "Count the tokens of a request"),
-        read("/models/runs/{id}/anthropic/v1/models", "anthropic_models",
-            "The granted models, for clients of Anthropic"),
-        named(read("/models/runs/{id}/anthropic/v1/models/{name}", "anthropic_model", "One of them")),
-        named(ask("/models/runs/{id}/gemini/v1beta/models/{name}", "gemini_action",
-            "`MODEL:generateContent`, `MODEL:streamGenerateContent` or `MODEL:countTokens` of Gemini")),
-        read("/models/runs/{id}/gemini/v1beta/models", "gemini_models",
-            "The granted models, for clients of Gemini"),
+        ask(
+            "/models/runs/{id}/anthropic/v1/messages",
+            "anthropic_messages",
+            "Messages of Anthropic, answered by a granted model",
+        ),
+        ask(
+            "/models/runs/{id}/anthropic/v1/messages/count_tokens",
+            "anthropic_count",
+            "Count the tokens of a request",
+        ),
+        read(
+            "/models/runs/{id}/anthropic/v1/models",
+            "anthropic_models",
+            "The granted models, for clients of Anthropic",
+        ),
+        named(read(
+            "/models/runs/{id}/anthropic/v1/models/{name}",
+            "anthropic_model",
+            "One of them",
+        )),
+        named(ask(
+            "/models/runs/{id}/gemini/v1beta/models/{name}",
+            "gemini_action",
+            "`MODEL:generateContent`, `MODEL:streamGenerateContent` or `MODEL:countTokens` of Gemini",
+        )),
+        read(
+            "/models/runs/{id}/gemini/v1beta/models",
+            "gemini_models",
+            "The granted models, for clients of Gemini",
+        ),
         named(read("/models/runs/{id}/gemini/v1beta/models/{name}", "gemini_model", "One of them")),
     ]
 }
