@@ -120,7 +120,8 @@ impl OwnTool {
                 let bytes = STANDARD.decode(encoded).unwrap_or_default();
                 let mut shown = answer.clone();
                 // Text as text: a model reads base64 badly.
-                if let (Ok(text), Some(fields)) = (String::from_utf8(bytes), shown.as_object_mut())
+                if let (Ok(text), Some(fields)) =
+                    (String::from_utf8(bytes), shown.as_object_mut())
                 {
                     fields.remove("data_base64");
                     fields.insert("text".to_owned(), text.into());
@@ -135,7 +136,9 @@ impl OwnTool {
 /// The tool as `tools/list` shows it.
 pub(super) fn described(tool: OwnTool, scopes: &Scopes) -> Value {
     let text = |about: &str| json!({"type": "string", "description": about});
-    let one_of = |names: &[String], about: &str| json!({"type": "string", "enum": names, "description": about});
+    let one_of = |names: &[String], about: &str| {
+        json!({"type": "string", "enum": names, "description": about})
+    };
     let count = |about: &str| json!({"type": "integer", "minimum": 1, "description": about});
     let offset = json!({"type": "integer", "minimum": 0, "description": "First byte."});
     let bytes = || text("Bytes in base64, instead of `text`.");
@@ -184,9 +187,11 @@ pub(super) fn described(tool: OwnTool, scopes: &Scopes) -> Value {
                     "description": "Store only over this version; 0 for none."}}),
             &["scope", "key", "value"],
         ),
-        OwnTool::StorageGet => {
-            ("Read bytes from storage.", json!({"area": area(), "key": key()}), &["area", "key"])
-        }
+        OwnTool::StorageGet => (
+            "Read bytes from storage.",
+            json!({"area": area(), "key": key()}),
+            &["area", "key"],
+        ),
         OwnTool::StorageSet => (
             "Write bytes to storage.",
             json!({"area": area(), "key": key(),
@@ -199,9 +204,11 @@ pub(super) fn described(tool: OwnTool, scopes: &Scopes) -> Value {
                 "cursor": text("`next_cursor` of the page before.")}),
             &["area"],
         ),
-        OwnTool::StorageDelete => {
-            ("Delete a key from storage.", json!({"area": area(), "key": key()}), &["area", "key"])
-        }
+        OwnTool::StorageDelete => (
+            "Delete a key from storage.",
+            json!({"area": area(), "key": key()}),
+            &["area", "key"],
+        ),
         OwnTool::RequestAction => (
             "Ask the host to act on the platform of this conversation. A person may have to approve it first; \
              the call waits for that.",

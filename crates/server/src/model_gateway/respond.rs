@@ -187,7 +187,8 @@ async fn read_artifact(program: &RunProgram, id: &str) -> Result<Vec<u8>, AgentA
     let mut bytes = Vec::new();
     loop {
         let offset = bytes.len() as u64;
-        let params = ReadRangeParams { artifact_id: id.to_owned(), offset, length: PIECE_BYTES };
+        let params =
+            ReadRangeParams { artifact_id: id.to_owned(), offset, length: PIECE_BYTES };
         let answer = program.call(Method::ArtifactsReadRange, &params).await?;
         let Ok(range) = serde_json::from_str::<ArtifactRange>(answer.get()) else {
             return Ok(bytes);
