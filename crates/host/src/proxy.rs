@@ -32,7 +32,6 @@ use audit::{Beginning, Trail};
 pub(crate) use models::spending::{Size, Spending};
 
 pub(crate) use call::refuse;
-pub(crate) use storage::area_name;
 use call::{Answer, Call, failed_inside, stale};
 use futures_util::FutureExt;
 use greenroom_protocol::api::Method;
@@ -44,6 +43,7 @@ use std::borrow::Cow;
 use std::panic::AssertUnwindSafe;
 use std::sync::{Arc, OnceLock, Weak};
 use std::time::{Duration, Instant};
+pub(crate) use storage::area_name;
 use table::{AtEnd, Effect, ProxyMethod, Row, Turn};
 
 /// Extra cost for the plugin of a call without a live run.

@@ -46,7 +46,7 @@ impl Gateway {
         self.models("anthropic")
     }
 
-    /// The base URL for clients of Gemini: `/v1beta/models/…` is below it.
+    /// The base URL for clients of Gemini: `/v1beta/models/…` and `/v1/models/…` are below it.
     pub fn gemini_url(&self) -> String {
         self.models("gemini")
     }

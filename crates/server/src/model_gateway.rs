@@ -201,12 +201,7 @@ struct Client {
 }
 
 impl Client {
-    async fn read(
-        app: &App,
-        wire: Wire,
-        run_id: &str,
-        request: Request,
-    ) -> Result<Self, Failure> {
+    async fn read(app: &App, wire: Wire, run_id: &str, request: Request) -> Result<Self, Failure> {
         let (parts, body) = request.into_parts();
         let program = run_access::program(app, &parts, run_id)
             .map_err(|denied| Failure::denied(wire, denied))?;

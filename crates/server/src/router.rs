@@ -187,6 +187,12 @@ impl Route {
 }
 
 pub(crate) fn routes() -> Vec<Route> {
+    let mut routes = own_routes();
+    routes.extend(gateway_routes());
+    routes
+}
+
+fn own_routes() -> Vec<Route> {
     vec![
         Route::get("/healthz", system::healthz),
         Route::get("/readyz", system::readyz),
@@ -232,6 +238,22 @@ pub(crate) fn routes() -> Vec<Route> {
         Route::post("/v1/agui/agent/{id}/connect", agui::copilot::connect),
         Route::post("/v1/agui/agent/{id}/stop/{thread}", agui::copilot::stop),
         Route::post(tool_runtime::RECORDS, tool_runtime::records),
+        Route::get("/v1/runners", system::runners),
+        Route::get("/v1/runners/connect", connect::connect),
+        Route::get("/v1/agents", agents::list),
+        Route::get("/v1/agents/{id}", agents::show),
+        Route::post("/v1/bindings/try", agents::try_event),
+        Route::get("/v1/overview", overview::show),
+        Route::get("/v1/models", resources::models),
+        Route::get("/v1/tools", resources::tools),
+        Route::get("/v1/tool-servers", resources::tool_servers),
+        Route::get("/v1/checks", system::checks),
+    ]
+}
+
+/// For programs with the token of a run.
+fn gateway_routes() -> Vec<Route> {
+    vec![
         Route::post(mcp_gateway::PATH, mcp_gateway::post),
         Route::get(mcp_gateway::PATH, mcp_gateway::get),
         Route::delete(mcp_gateway::PATH, mcp_gateway::delete),
@@ -249,15 +271,9 @@ pub(crate) fn routes() -> Vec<Route> {
         Route::post("/models/runs/{id}/gemini/v1beta/models/{name}", model_gateway::gemini),
         Route::get("/models/runs/{id}/gemini/v1beta/models", model_gateway::gemini_models),
         Route::get("/models/runs/{id}/gemini/v1beta/models/{name}", model_gateway::gemini_model),
-        Route::get("/v1/runners", system::runners),
-        Route::get("/v1/runners/connect", connect::connect),
-        Route::get("/v1/agents", agents::list),
-        Route::get("/v1/agents/{id}", agents::show),
-        Route::post("/v1/bindings/try", agents::try_event),
-        Route::get("/v1/overview", overview::show),
-        Route::get("/v1/models", resources::models),
-        Route::get("/v1/tools", resources::tools),
-        Route::get("/v1/tool-servers", resources::tool_servers),
-        Route::get("/v1/checks", system::checks),
+        // The newest clients of Google use this version.
+        Route::post("/models/runs/{id}/gemini/v1/models/{name}", model_gateway::gemini),
+        Route::get("/models/runs/{id}/gemini/v1/models", model_gateway::gemini_models),
+        Route::get("/models/runs/{id}/gemini/v1/models/{name}", model_gateway::gemini_model),
     ]
 }

@@ -77,9 +77,15 @@ controller.abort()
 await assert.rejects(cancelled)
 for (let pending = 1; pending; ) pending = (await api("/v1/approvals?status=pending")).items.length
 
-// The same session with a new connection, then its end.
+// A session that its client has ended is gone; another one is not.
+const ended = transport.sessionId
 await transport.terminateSession()
-await assert.rejects(client.listTools())
+const late = await fetch(gateway, {
+  method: "POST",
+  headers: { ...headers, "mcp-session-id": ended, "content-type": "application/json" },
+  body: JSON.stringify({ jsonrpc: "2.0", id: 1, method: "tools/list" }),
+})
+assert.equal(late.status, 404)
 const again = await connect()
 assert.equal((await again.client.listTools()).tools.length, names.length)
 await again.client.close()

@@ -4,15 +4,14 @@ import asyncio
 import json
 import sys
 
-import httpx
 from mcp import Client
-from mcp.client.streamable_http import streamable_http_client
+from mcp.client.streamable_http import create_mcp_http_client, streamable_http_client
 
 
 async def main():
     gateway, token = sys.argv[1:3]
     headers = {"authorization": f"Bearer {token}"}
-    async with httpx.AsyncClient(headers=headers) as http:
+    async with create_mcp_http_client(headers=headers) as http:
         async with Client(streamable_http_client(gateway, http_client=http)) as client:
             names = [tool.name for tool in (await client.list_tools()).tools]
             assert {"project_cli", "state_get", "artifact_create"} <= set(names), names

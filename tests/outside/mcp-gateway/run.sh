@@ -40,6 +40,7 @@ trap end EXIT
 trap 'exit 130' INT TERM
 
 mkdir -p "$work/puppet" "$work/skills/booking"
+echo "a-secret-of-the-tests" >"$work/secret"
 printf -- '---\nname: booking\ndescription: Book a room\n---\n# How to book\n' >"$work/skills/booking/SKILL.md"
 sed "s|PUPPET|$runners/puppet.py|" "$here/greenroom.toml" >"$work/greenroom.toml"
 (cd "$work" && exec "$program" serve --config greenroom.toml --data data --listen 127.0.0.1:0 \

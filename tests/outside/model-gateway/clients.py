@@ -19,9 +19,7 @@ from google.genai import errors, types
 PROVIDERS = ["openai", "openai-responses", "anthropic", "gemini", "ollama"]
 HELLO = "You said: 你好 there"
 SCHEMA = {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}
-PIXEL = (
-    "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
-)
+PIXEL = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
 
 
 def same(got, expected):
@@ -109,9 +107,7 @@ def anthropic_messages(base, token, provider):
     same((final.usage.input_tokens, final.usage.output_tokens), (12, 5))
     tools = [{"name": "get_weather", "input_schema": SCHEMA}]
     messages = user("weather in Oslo?")
-    with client.messages.stream(
-        model="claude-opus-4-5", max_tokens=99, messages=messages, tools=tools
-    ) as stream:
+    with client.messages.stream(model="claude-opus-4-5", max_tokens=99, messages=messages, tools=tools) as stream:
         message = stream.get_final_message()
     same(message.stop_reason, "tool_use")
     if provider in ("anthropic", "gemini", "openai-responses"):

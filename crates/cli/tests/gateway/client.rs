@@ -26,11 +26,7 @@ pub(crate) async fn open(files: &[(&str, &str)], configuration: &str) -> Client 
     open_with("cancel_grace_s = 1", files, configuration).await
 }
 
-pub(crate) async fn open_with(
-    limits: &str,
-    files: &[(&str, &str)],
-    configuration: &str,
-) -> Client {
+pub(crate) async fn open_with(limits: &str, files: &[(&str, &str)], configuration: &str) -> Client {
     let host = TestHost::prepare(PROGRAM, &config(limits, configuration));
     for (name, text) in files {
         let path = host.folder().join(name);
@@ -104,8 +100,7 @@ impl Client {
 
     /// The text of a tool's result, and whether it is an error.
     pub(crate) async fn tool(&self, name: &str, arguments: Value) -> (String, bool) {
-        let result =
-            self.rpc("tools/call", json!({"name": name, "arguments": arguments})).await;
+        let result = self.rpc("tools/call", json!({"name": name, "arguments": arguments})).await;
         let text = result["content"][0]["text"].as_str();
         let text = text.unwrap_or_else(|| panic!("{result}")).to_owned();
         (text, result["isError"] == true)

@@ -5,9 +5,9 @@
 mod client;
 mod mcp;
 mod models;
-mod tokens;
 #[path = "../host/stage.rs"]
 #[expect(dead_code, reason = "shared with the tests of the host, which need more of it")]
 mod stage;
+mod tokens;
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_greenroom");

@@ -21,7 +21,10 @@ const HISTORY: [&str; 8] = [
 
 async fn opened(grant: &str) -> Client {
     let skills = "[tools.know_how]\nkind = \"skills\"\ndir = \"skills\"\n";
-    let configuration = format!("{skills}{}", agent(grant, ""));
+    // Nothing is sent there: no action of these tests is allowed.
+    let surface = "[surfaces.hook]\nkind = \"webhook\"\nurl = \"http://127.0.0.1:9/\"\n\
+        secret = { file = \"token\" }\nallow_private = true\nactions = [\"message.send\"]\n";
+    let configuration = format!("{skills}{surface}{}", agent(grant, "delivery = \"hook\""));
     open(&[("skills/booking/SKILL.md", SKILL)], &configuration).await
 }
 
@@ -77,8 +80,8 @@ async fn a_client_gets_a_version_that_both_speak_and_a_session() {
     assert_eq!(client.post(&client.mcp(), &told).await.0, 202);
     let get = client.send(client.signed(Request::get(client.mcp()))).await;
     assert_eq!((get.status, get.header("allow")), (405, Some("POST, DELETE")));
-    let old = Request::post(client.mcp(), told.to_string())
-        .header("mcp-protocol-version", "2020-01-01");
+    let old =
+        Request::post(client.mcp(), told.to_string()).header("mcp-protocol-version", "2020-01-01");
     assert_eq!(client.send(client.signed(old)).await.status, 400);
 }
 
@@ -135,20 +138,28 @@ async fn the_hosts_own_tools_do_what_the_methods_do() {
     let (page, is_error) = tool("history_page", json!({"limit": 5})).await;
     assert!(page["items"].is_array() && !is_error, "{page}");
     // Each call has its audit record, under the runner's name.
-    let audit = client.stage.api.get("/v1/audit?limit=100").await;
-    let has = |method: &str, code: &str| {
-        audit["items"].as_array().unwrap().iter().any(|call| {
-            call["method"] == method && call["code"] == code && call["runner"] == "puppet"
-                && call["plugin"] == "test/puppet" && call["run_id"] == client.run_id.as_str()
-        })
-    };
     for (method, code) in [
         ("state.set", "ok"),
+        ("state.get", "ok"),
         ("state.get", "unauthorized"),
         ("artifacts.create", "ok"),
+        ("artifacts.read_range", "ok"),
         ("storage.delete", "ok"),
+        ("history.page", "ok"),
     ] {
-        assert!(has(method, code), "{method} {code}");
+        let is_it = |call: &Value| {
+            call["method"] == method
+                && call["code"] == code
+                && call["runner"] == "puppet"
+                && call["plugin"] == "test/puppet"
+                && call["run_id"] == client.run_id.as_str()
+        };
+        // Reads are recorded in batches.
+        wait_for(&format!("the record of {method}, {code}"), PATIENCE, async || {
+            let audit = client.stage.api.get("/v1/audit?limit=100").await;
+            audit["items"].as_array().unwrap().iter().any(is_it).then_some(())
+        })
+        .await;
     }
 }
 
@@ -161,8 +172,13 @@ async fn skills_are_resources() {
     assert_eq!(listed["resources"], expected);
     let read = client.rpc("resources/read", json!({"uri": "skill://booking/SKILL.md"})).await;
     assert_eq!(read["contents"][0]["text"], SKILL);
-    for uri in ["skill://hidden/SKILL.md", "skill://booking/../../token", "file:///etc/passwd", "x"] {
-        assert_eq!(client.rpc("resources/read", json!({"uri": uri})).await["code"], -32002, "{uri}");
+    for uri in ["skill://hidden/SKILL.md", "skill://booking/../../token", "file:///etc/passwd", "x"]
+    {
+        assert_eq!(
+            client.rpc("resources/read", json!({"uri": uri})).await["code"],
+            -32002,
+            "{uri}"
+        );
     }
     let without = opened("").await;
     assert_eq!(without.rpc("resources/list", json!({})).await, json!({"resources": []}));
@@ -196,7 +212,10 @@ async fn a_call_stays_open_until_its_approval_is_answered() {
     assert_eq!((&last["id"], &last["result"]["isError"]), (&json!(7), &json!(true)));
     let text = last["result"]["content"][0]["text"].as_str().unwrap();
     let error: Value = serde_json::from_str(text).unwrap();
-    assert_eq!((&error["code"], &error["details"]["reason"]), (&json!("unauthorized"), &json!("denied")));
+    assert_eq!(
+        (&error["code"], &error["details"]["reason"]),
+        (&json!("unauthorized"), &json!("denied"))
+    );
 }
 
 #[tokio::test]
@@ -245,7 +264,8 @@ async fn a_client_that_goes_away_gives_up_its_call() {
 #[tokio::test]
 async fn a_message_that_is_none_is_refused_as_json_rpc_says() {
     let client = opened("").await;
-    for (body, code) in [("{", -32700), ("[]", -32600), ("{\"jsonrpc\":\"2.0\",\"id\":1}", -32600)] {
+    for (body, code) in [("{", -32700), ("[]", -32600), ("{\"jsonrpc\":\"2.0\",\"id\":1}", -32600)]
+    {
         let response = client.send(client.signed(Request::post(client.mcp(), body))).await;
         let (status, answer) = read(response).await;
         assert_eq!((status, &answer["error"]["code"]), (400, &json!(code)), "{body}");

@@ -1,6 +1,9 @@
 //! Who is let in: the token of the run in the path, while that run is active, and nobody else.
 
+use crate::PROGRAM;
 use crate::client::{Client, agent, open, open_with, read, start};
+use crate::stage::{Stage, config, event, runners};
+use greenroom_testkit::host::TestHost;
 use greenroom_testkit::http::Request;
 use serde_json::{Value, json};
 use std::io::{Read, Write};
@@ -101,12 +104,14 @@ async fn a_token_does_not_outlive_the_process_that_gave_it_out() {
 #[tokio::test]
 async fn large_and_slow_bodies_are_refused() {
     let limits = "cancel_grace_s = 1\ncall_bytes = 2000\nrequest_timeout_s = 1";
-    let client = open_with(limits, &[], &format!("{MODEL}{}", agent("models = [\"demo\"]", ""))).await;
+    let client =
+        open_with(limits, &[], &format!("{MODEL}{}", agent("models = [\"demo\"]", ""))).await;
     let large = json!({"model": "demo", "max_tokens": 9,
         "messages": [{"role": "user", "content": "x".repeat(3000)}]});
     let (status, error) = client.post(&client.models("anthropic/v1/messages"), &large).await;
     assert_eq!((status, &error["error"]["type"]), (413, &json!("request_too_large")));
-    let call = json!({"jsonrpc": "2.0", "id": 1, "method": "ping", "params": {"x": "x".repeat(3000)}});
+    let call =
+        json!({"jsonrpc": "2.0", "id": 1, "method": "ping", "params": {"x": "x".repeat(3000)}});
     assert_eq!(client.post(&client.mcp(), &call).await.0, 413);
     // Half a body, and then nothing.
     let address = client.address();
@@ -131,6 +136,48 @@ async fn the_page_of_another_site_reaches_no_gateway() {
     let client = open(&[], &agent("", "")).await;
     let request = Request::post(client.mcp(), message()).header("origin", "https://evil.example");
     assert_eq!(client.send(client.signed(request)).await.status, 403);
-    let request = Request::post(client.mcp(), message()).header("host", "evil.example");
+    let request = Request::post(client.models("openai/v1/responses"), prompt());
+    let request = request.header("origin", "https://evil.example");
     assert_eq!(client.send(client.signed(request)).await.status, 403);
+}
+
+/// A runner with only the host in its network asks both gateways.
+async fn ask_from_inside(host: TestHost) {
+    let stage = Stage::with(host).await;
+    let list = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/list"});
+    let prompt: Value = serde_json::from_str(&prompt()).unwrap();
+    let steps = json!([
+        ["fetch", "/mcp/runs/RUN", list, "tools"],
+        ["fetch", "/models/runs/RUN/anthropic/v1/messages", prompt, "answer"],
+        ["fetch", "/v1/events", {}, "events"],
+        ["end"]
+    ]);
+    let run_id = stage.send(&event("walled", "c1", &steps.to_string())).await;
+    stage.api.ended_run(&run_id).await;
+    let told = |name: &str| -> Value {
+        let file = stage.host.folder().join("other").join(name);
+        serde_json::from_str(&std::fs::read_to_string(file).unwrap()).unwrap()
+    };
+    let tools = told("tools");
+    let first = &tools[1]["result"]["tools"][0]["name"];
+    assert_eq!((&tools[0], first), (&json!(200), &json!("history_page")), "{tools}");
+    let answer = told("answer");
+    assert_eq!((&answer[0], &answer[1]["type"]), (&json!(200), &json!("message")), "{answer}");
+    assert_eq!(told("events")[0], 0, "the token opens nothing else");
+}
+
+fn walled() -> String {
+    let script = runners().join("puppet.py");
+    let walled = format!(
+        "{MODEL}[runners.walled]\ncommand = [\"python3\", \"{}\"]\ndir = \"other\"\n\
+         network = false\nenv = {{ NAME = \"walled\" }}\n[agents.walled]\n\
+         runner = \"plugin:test/walled/main\"\nevents = []\ngrant = {{ models = [\"demo\"] }}\n",
+        script.display()
+    );
+    config("cancel_grace_s = 1", &walled)
+}
+
+#[tokio::test]
+async fn a_runner_without_network_reaches_its_gateways() {
+    ask_from_inside(TestHost::prepare(PROGRAM, &walled())).await;
 }

@@ -16,6 +16,7 @@ use greenroom_protocol::Object;
 use greenroom_protocol::api::models::{ModelStreamItem, ModelToolCall, ProviderResponse};
 use serde::Deserialize;
 use serde_json::{Value, json};
+use std::collections::HashSet;
 use std::time::SystemTime;
 
 /// A client's request for a response.
@@ -111,7 +112,7 @@ impl ClientRequest {
         };
         let usage = (self.wire == Wire::Anthropic).then(no_usage);
         let encoder = encoder(self.wire, self.decoded, self.stamp, usage);
-        ClientStream { encoder, content_type }
+        ClientStream { encoder, content_type, with_args: HashSet::new() }
     }
 }
 
@@ -127,6 +128,8 @@ fn no_usage() -> Object {
 pub struct ClientStream {
     encoder: Box<dyn Encoder>,
     content_type: &'static str,
+    /// Calls whose arguments were streamed.
+    with_args: HashSet<String>,
 }
 
 impl ClientStream {
@@ -148,6 +151,18 @@ impl ClientStream {
     pub fn item(&mut self, mut item: ModelStreamItem) -> String {
         opaque::seal(&mut item);
         let mut out = String::new();
+        match &item {
+            ModelStreamItem::ToolCallDelta { id, .. } => drop(self.with_args.insert(id.clone())),
+            // Some providers send calls in one piece; clients read arguments from deltas only.
+            ModelStreamItem::ToolCallEnd(call) if !self.with_args.contains(&call.id) => {
+                let delta = ModelStreamItem::ToolCallDelta {
+                    id: call.id.clone(),
+                    args_text: args_text(call),
+                };
+                self.encoder.item(&delta, &mut out);
+            }
+            _ => {}
+        }
         self.encoder.item(&item, &mut out);
         out
     }
@@ -215,7 +230,8 @@ fn gemini_model(name: &str, settings: &ModelSettings) -> Value {
 
 /// A complete response as the items that it was made of.
 fn items_of(response: &ProviderResponse) -> Vec<ModelStreamItem> {
-    let mut items: Vec<ModelStreamItem> = response.segments.iter().flat_map(segment_items).collect();
+    let mut items: Vec<ModelStreamItem> =
+        response.segments.iter().flat_map(segment_items).collect();
     if let Some(Value::Object(usage)) = response.metadata.get("usage") {
         items.push(ModelStreamItem::Usage(usage.clone()));
     }
@@ -248,13 +264,22 @@ fn segment_items(segment: &Object) -> Vec<ModelStreamItem> {
 }
 
 fn call_items(call: ModelToolCall) -> Vec<ModelStreamItem> {
-    let args_text = call.args_text.clone().unwrap_or_else(|| call.args.to_string());
+    let args_text = args_text(&call);
     let (id, name) = (call.id.clone(), call.name.clone());
     vec![
         ModelStreamItem::ToolCallStart { id: id.clone(), name },
         ModelStreamItem::ToolCallDelta { id, args_text },
         ModelStreamItem::ToolCallEnd(call),
     ]
+}
+
+/// The text of the model, or JSON; a call without arguments has an empty object.
+fn args_text(call: &ModelToolCall) -> String {
+    match (&call.args_text, &call.args) {
+        (Some(text), _) => text.clone(),
+        (None, Value::Null) => "{}".to_owned(),
+        (None, args) => args.to_string(),
+    }
 }
 
 #[cfg(test)]

@@ -28,9 +28,9 @@ pub(super) fn decode(
         let said = list(system, "parts").iter().filter_map(|part| text(part, "text"));
         messages.push(ModelMessage::text(Role::System, said.collect::<Vec<_>>().join("\n")));
     }
-    let (mut called, mut answered) = (Ids::default(), Ids::default());
+    let mut ids = Ids::default();
     for content in required_list(body, "contents")? {
-        decode_content(content, &mut messages, (&mut called, &mut answered));
+        decode_content(content, &mut messages, &mut ids);
     }
     let tools = list(body, "tools").iter().flat_map(|tool| {
         let declared = field(tool, "functionDeclarations", "function_declarations");
@@ -81,31 +81,43 @@ fn tool_spec(tool: &Value) -> Option<ToolSpec> {
     })
 }
 
-/// Ids of calls and results without one: their names, numbered by occurrence.
+/// Ids of calls and results, which clients may leave out: a result then belongs to the first open call of its name.
 #[derive(Default)]
-struct Ids(BTreeMap<String, usize>);
+struct Ids {
+    made: BTreeMap<String, usize>,
+    /// Name and id of calls without a result so far.
+    open: Vec<(String, String)>,
+}
 
 impl Ids {
-    fn of(&mut self, value: &Value) -> String {
-        if let Some(id) = text(value, "id").filter(|id| !id.is_empty()) {
-            return id.to_owned();
-        }
-        let name = text(value, "name").unwrap_or_default();
-        let count = self.0.entry(name.to_owned()).or_default();
-        *count += 1;
-        match *count {
-            1 => name.to_owned(),
-            count => format!("{name}_{count}"),
-        }
+    fn of_call(&mut self, call: &Value) -> String {
+        let name = text(call, "name").unwrap_or_default();
+        let id = match text(call, "id").filter(|id| !id.is_empty()) {
+            Some(id) => id.to_owned(),
+            None => {
+                let count = self.made.entry(name.to_owned()).or_default();
+                *count += 1;
+                if *count == 1 { name.to_owned() } else { format!("{name}_{count}") }
+            }
+        };
+        self.open.push((name.to_owned(), id.clone()));
+        id
+    }
+
+    fn of_result(&mut self, result: &Value) -> String {
+        let name = text(result, "name").unwrap_or_default();
+        let given = text(result, "id").filter(|id| !id.is_empty());
+        let answered = self.open.iter().position(|(open, id)| match given {
+            Some(given) => id == given,
+            None => open == name,
+        });
+        let answered = answered.map(|at| self.open.remove(at).1);
+        answered.unwrap_or_else(|| given.unwrap_or(name).to_owned())
     }
 }
 
 /// Tool results are among the user's parts.
-fn decode_content(
-    content: &Value,
-    messages: &mut Vec<ModelMessage>,
-    (called, answered): (&mut Ids, &mut Ids),
-) {
+fn decode_content(content: &Value, messages: &mut Vec<ModelMessage>, ids: &mut Ids) {
     let role = match text(content, "role") {
         Some("model") => Role::Assistant,
         _ => Role::User,
@@ -121,7 +133,7 @@ fn decode_content(
         segments.reasoning(thought, signature.and_then(Value::as_str));
         if let Some(call) = field(part, "functionCall", "function_call") {
             let call = ModelToolCall {
-                id: called.of(call),
+                id: ids.of_call(call),
                 name: text(call, "name").unwrap_or_default().to_owned(),
                 args: call.get("args").cloned().unwrap_or(json!({})),
                 args_text: None,
@@ -130,7 +142,7 @@ fn decode_content(
             segments.call(&call);
             calls.push(call);
         } else if let Some(response) = field(part, "functionResponse", "function_response") {
-            messages.push(tool_result(response, answered.of(response)));
+            messages.push(tool_result(response, ids.of_result(response)));
         } else if !is_thought {
             segments.text(said);
             parts.extend(element(part));
@@ -173,7 +185,9 @@ fn element(part: &Value) -> Option<ContentElement> {
         mime.unwrap_or("application/octet-stream").to_owned()
     };
     if let Some(inline) = field(part, "inlineData", "inline_data") {
-        return Some(json::element(json::inline_media(&mime(inline), text(inline, "data")?)));
+        // Google accepts both alphabets of base64, and its clients use the one for URLs.
+        let data = text(inline, "data")?.replace('-', "+").replace('_', "/");
+        return Some(json::element(json::inline_media(&mime(inline), &data)));
     }
     let file = field(part, "fileData", "file_data")?;
     let url = field(file, "fileUri", "file_uri")?.as_str()?.to_owned();

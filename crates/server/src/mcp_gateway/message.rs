@@ -15,8 +15,15 @@ const CANCELLED: i64 = -32800;
 
 #[derive(Debug, PartialEq)]
 pub(super) enum Incoming {
-    Request { id: Value, method: String, params: Value },
-    Notification { method: String, params: Value },
+    Request {
+        id: Value,
+        method: String,
+        params: Value,
+    },
+    Notification {
+        method: String,
+        params: Value,
+    },
     /// To a request of the server, of which there are none.
     Response,
 }
@@ -102,11 +109,8 @@ mod tests {
 
     #[test]
     fn a_message_is_a_request_a_notification_or_a_response() {
-        let request = Incoming::Request {
-            id: json!(1),
-            method: "ping".to_owned(),
-            params: json!({}),
-        };
+        let request =
+            Incoming::Request { id: json!(1), method: "ping".to_owned(), params: json!({}) };
         assert_eq!(read(br#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#), Ok(request));
         let told = Incoming::Notification { method: "n".to_owned(), params: json!({"a": 1}) };
         assert_eq!(read(br#"{"jsonrpc":"2.0","method":"n","params":{"a":1}}"#), Ok(told));

@@ -120,8 +120,7 @@ impl OwnTool {
                 let bytes = STANDARD.decode(encoded).unwrap_or_default();
                 let mut shown = answer.clone();
                 // Text as text: a model reads base64 badly.
-                if let (Ok(text), Some(fields)) =
-                    (String::from_utf8(bytes), shown.as_object_mut())
+                if let (Ok(text), Some(fields)) = (String::from_utf8(bytes), shown.as_object_mut())
                 {
                     fields.remove("data_base64");
                     fields.insert("text".to_owned(), text.into());
@@ -133,19 +132,19 @@ impl OwnTool {
     }
 }
 
+/// What a model is told of a tool: description, properties and required ones.
+type Shape = (&'static str, Value, &'static [&'static str]);
+
 /// The tool as `tools/list` shows it.
 pub(super) fn described(tool: OwnTool, scopes: &Scopes) -> Value {
-    let text = |about: &str| json!({"type": "string", "description": about});
-    let one_of = |names: &[String], about: &str| {
-        json!({"type": "string", "enum": names, "description": about})
-    };
-    let count = |about: &str| json!({"type": "integer", "minimum": 1, "description": about});
-    let offset = json!({"type": "integer", "minimum": 0, "description": "First byte."});
-    let bytes = || text("Bytes in base64, instead of `text`.");
-    let key = || text("The key, at most 256 bytes.");
-    let scope = || one_of(&scopes.state, "Whose state.");
-    let area = || one_of(&scopes.storage, "Which storage area.");
-    let (about, properties, required): (&str, Value, &[&str]) = match tool {
+    let (about, properties, required) = shape(tool, scopes);
+    json!({"name": tool.name(), "description": about,
+        "inputSchema": {"type": "object", "properties": properties, "required": required},
+        "annotations": {"readOnlyHint": tool.is_read(), "openWorldHint": false}})
+}
+
+fn shape(tool: OwnTool, scopes: &Scopes) -> Shape {
+    match tool {
         OwnTool::HistoryPage => (
             "Read earlier messages of this conversation, a page at a time, newest page first.",
             json!({"limit": count("Messages per page."),
@@ -165,8 +164,8 @@ pub(super) fn described(tool: OwnTool, scopes: &Scopes) -> Value {
         ),
         OwnTool::ArtifactRead => (
             "Read a file of this conversation, as a whole or in parts.",
-            json!({"artifact_id": text("The id of the file."), "offset": offset,
-                "length": count("How many bytes.")}),
+            json!({"artifact_id": text("The id of the file."), "length": count("How many bytes."),
+                "offset": {"type": "integer", "minimum": 0, "description": "First byte."}}),
             &["artifact_id"],
         ),
         OwnTool::ArtifactCreate => (
@@ -174,40 +173,6 @@ pub(super) fn described(tool: OwnTool, scopes: &Scopes) -> Value {
             json!({"name": text("The file name."), "mime_type": text("Its MIME type."),
                 "text": text("The content, if it is text."), "base64": bytes()}),
             &["name"],
-        ),
-        OwnTool::StateGet => (
-            "Read a small JSON value that was stored with `state_set`.",
-            json!({"scope": scope(), "key": key()}),
-            &["scope", "key"],
-        ),
-        OwnTool::StateSet => (
-            "Store a small JSON value, which later runs can read.",
-            json!({"scope": scope(), "key": key(), "value": {"description": "Any JSON."},
-                "if_version": {"type": "integer", "minimum": 0,
-                    "description": "Store only over this version; 0 for none."}}),
-            &["scope", "key", "value"],
-        ),
-        OwnTool::StorageGet => (
-            "Read bytes from storage.",
-            json!({"area": area(), "key": key()}),
-            &["area", "key"],
-        ),
-        OwnTool::StorageSet => (
-            "Write bytes to storage.",
-            json!({"area": area(), "key": key(),
-                "text": text("The content, if it is text."), "base64": bytes()}),
-            &["area", "key"],
-        ),
-        OwnTool::StorageList => (
-            "List the keys of a storage area.",
-            json!({"area": area(), "prefix": text("Keys with this prefix only."),
-                "cursor": text("`next_cursor` of the page before.")}),
-            &["area"],
-        ),
-        OwnTool::StorageDelete => (
-            "Delete a key from storage.",
-            json!({"area": area(), "key": key()}),
-            &["area", "key"],
         ),
         OwnTool::RequestAction => (
             "Ask the host to act on the platform of this conversation. A person may have to approve it first; \
@@ -217,10 +182,72 @@ pub(super) fn described(tool: OwnTool, scopes: &Scopes) -> Value {
                 "payload": {"type": "object", "description": "With what."}}),
             &["action"],
         ),
-    };
-    json!({"name": tool.name(), "description": about,
-        "inputSchema": {"type": "object", "properties": properties, "required": required},
-        "annotations": {"readOnlyHint": tool.is_read(), "openWorldHint": false}})
+        OwnTool::StateGet | OwnTool::StateSet => state(tool, scopes),
+        OwnTool::StorageGet
+        | OwnTool::StorageSet
+        | OwnTool::StorageList
+        | OwnTool::StorageDelete => storage(tool, scopes),
+    }
+}
+
+fn state(tool: OwnTool, scopes: &Scopes) -> Shape {
+    let scope = one_of(&scopes.state, "Whose state.");
+    match tool {
+        OwnTool::StateSet => (
+            "Store a small JSON value, which later runs can read.",
+            json!({"scope": scope, "key": key(), "value": {"description": "Any JSON."},
+                "if_version": {"type": "integer", "minimum": 0,
+                    "description": "Store only over this version; 0 for none."}}),
+            &["scope", "key", "value"],
+        ),
+        _ => (
+            "Read a small JSON value that was stored with `state_set`.",
+            json!({"scope": scope, "key": key()}),
+            &["scope", "key"],
+        ),
+    }
+}
+
+fn storage(tool: OwnTool, scopes: &Scopes) -> Shape {
+    let area = one_of(&scopes.storage, "Which storage area.");
+    match tool {
+        OwnTool::StorageSet => (
+            "Write bytes to storage.",
+            json!({"area": area, "key": key(),
+                "text": text("The content, if it is text."), "base64": bytes()}),
+            &["area", "key"],
+        ),
+        OwnTool::StorageList => (
+            "List the keys of a storage area.",
+            json!({"area": area, "prefix": text("Keys with this prefix only."),
+                "cursor": text("`next_cursor` of the page before.")}),
+            &["area"],
+        ),
+        OwnTool::StorageDelete => {
+            ("Delete a key from storage.", json!({"area": area, "key": key()}), &["area", "key"])
+        }
+        _ => ("Read bytes from storage.", json!({"area": area, "key": key()}), &["area", "key"]),
+    }
+}
+
+fn text(about: &str) -> Value {
+    json!({"type": "string", "description": about})
+}
+
+fn one_of(names: &[String], about: &str) -> Value {
+    json!({"type": "string", "enum": names, "description": about})
+}
+
+fn count(about: &str) -> Value {
+    json!({"type": "integer", "minimum": 1, "description": about})
+}
+
+fn bytes() -> Value {
+    text("Bytes in base64, instead of `text`.")
+}
+
+fn key() -> Value {
+    text("The key, at most 256 bytes.")
 }
 
 #[cfg(test)]

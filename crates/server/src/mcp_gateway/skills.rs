@@ -42,10 +42,8 @@ pub(super) async fn read(program: &RunProgram, params: &Value) -> Result<Value, 
     let Some((skill, path)) = named.filter(|_| are_granted(program)) else {
         return Err(RpcError::no_resource("there is no such resource"));
     };
-    let args = Object::from_iter([
-        ("skill".to_owned(), skill.into()),
-        ("path".to_owned(), path.into()),
-    ]);
+    let args =
+        Object::from_iter([("skill".to_owned(), skill.into()), ("path".to_owned(), path.into())]);
     let answer = program.call(Method::ToolsCall, &ToolCallParams::new(TOOL_NAME, args)).await;
     let answer = answer.map_err(|error| RpcError::no_resource(error.message))?;
     let result: ToolCallResult = serde_json::from_str(answer.get())

@@ -144,11 +144,7 @@ mod tests {
         let broke = || error(ErrorCode::RuntimeError).detail("reason", "budget_exceeded");
         let rejected = |status: u64| error(ErrorCode::RuntimeError).detail("status", status);
         for (wire, given, expected) in [
-            (
-                Wire::OpenAiChat,
-                limited,
-                (429, Some("rate_limit_exceeded"), Retry::AfterSeconds(2)),
-            ),
+            (Wire::OpenAiChat, limited, (429, Some("rate_limit_exceeded"), Retry::AfterSeconds(2))),
             (Wire::OpenAiChat, broke(), (429, quota, Retry::Never)),
             (Wire::Anthropic, broke(), (402, quota, Retry::Never)),
             (Wire::Gemini, rejected(400), (400, None, Retry::ByStatus)),

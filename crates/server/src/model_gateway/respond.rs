@@ -1,7 +1,7 @@
 //! Streamed responses of the model gateway.
 //!
 //! Invariant: an error before the first item is an HTTP error; one after it is the last event of the stream. A
-//! client that goes away cancels its call.
+//! client that goes away cancels its call; the finish is sent once the call is over and its usage recorded.
 
 use super::failure::Failure;
 use crate::idle_timer::IdleTimer;
@@ -39,7 +39,7 @@ pub(super) async fn streamed(
 ) -> Result<Response, Failure> {
     let wire = request.wire();
     let (items, answering) = program.stream(Method::ModelsStream, params);
-    let mut call = Call { program, items, answering: Some(answering), answer: None };
+    let mut call = Call { program, items, answering: Some(answering), answer: None, finish: None };
     let first = match call.next().await {
         Next::Item(item) => with_bytes(&call.program, item).await,
         Next::End(Err(error)) => return Err(Failure::of_call(wire, &error)),
@@ -92,6 +92,9 @@ fn pieces(writing: Writing) -> impl Stream<Item = Bytes> + Send {
             };
             writing.idle.iter_mut().for_each(IdleTimer::reset);
             match next {
+                Next::Item(item @ ModelStreamItem::Finish { .. }) => {
+                    writing.call.finish = Some(item);
+                }
                 Next::Item(item) => {
                     let item = with_bytes(&writing.call.program, item).await;
                     let text = writing.encoder.item(item);
@@ -99,7 +102,10 @@ fn pieces(writing: Writing) -> impl Stream<Item = Bytes> + Send {
                         return Some((Bytes::from(text), Some(writing)));
                     }
                 }
-                Next::End(Ok(())) => return None,
+                Next::End(Ok(())) => {
+                    let finish = writing.call.finish.take()?;
+                    return Some((Bytes::from(writing.encoder.item(finish)), None));
+                }
                 Next::End(Err(error)) => {
                     let failure = Failure::of_call(writing.wire, &error);
                     let text = writing.encoder.error(failure.status(), failure.message());
@@ -124,6 +130,8 @@ struct Call {
     /// `None` after its end; then its answer is known.
     answering: Option<Answering>,
     answer: Option<Result<(), AgentAPIError>>,
+    /// The last item, until the call is over.
+    finish: Option<ModelStreamItem>,
 }
 
 enum Next {
@@ -187,8 +195,7 @@ async fn read_artifact(program: &RunProgram, id: &str) -> Result<Vec<u8>, AgentA
     let mut bytes = Vec::new();
     loop {
         let offset = bytes.len() as u64;
-        let params =
-            ReadRangeParams { artifact_id: id.to_owned(), offset, length: PIECE_BYTES };
+        let params = ReadRangeParams { artifact_id: id.to_owned(), offset, length: PIECE_BYTES };
         let answer = program.call(Method::ArtifactsReadRange, &params).await?;
         let Ok(range) = serde_json::from_str::<ArtifactRange>(answer.get()) else {
             return Ok(bytes);

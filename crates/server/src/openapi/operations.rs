@@ -14,6 +14,8 @@ use super::parts::{by_ref, event_stream, json_body, page_of, parameter};
 use crate::runs::FILTERS;
 use serde_json::{Value, json};
 
+pub(super) use gateways::responses as gateway_responses;
+
 pub(super) struct Operation {
     pub(super) method: &'static str,
     pub(super) path: &'static str,

@@ -188,7 +188,10 @@ pub(super) fn problems() -> Value {
         response["headers"] = headers;
         (format!("problem_{status}"), response)
     };
-    Value::Object(PROBLEMS.iter().map(problem).collect::<Map<String, Value>>())
+    let mut responses: Map<String, Value> = PROBLEMS.iter().map(problem).collect();
+    let of_gateways = super::operations::gateway_responses();
+    responses.extend(of_gateways.map(|(name, response)| (name.to_owned(), response)));
+    Value::Object(responses)
 }
 
 pub(super) fn json_body(about: &str, schema: Value) -> Value {

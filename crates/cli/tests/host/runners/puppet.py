@@ -1,5 +1,5 @@
 """A runner that plays what its config or the event's text says: a JSON list of steps, each a word and its arguments."""
-import json, os, subprocess, threading, time
+import json, os, subprocess, threading, time, urllib.request
 from wire import ask, cancelled, lock, send, serve, write
 
 
@@ -12,6 +12,18 @@ def keep(value, name):
     with open(name + ".part", "w") as part:
         json.dump(value, part)
     os.rename(name + ".part", name)
+
+
+def fetch(context, path, body):
+    """Status and body of a request to a gateway of the run, or why there is none."""
+    metadata = context["runtime"]["metadata"]
+    headers = {"authorization": "Bearer " + metadata["run_token"], "content-type": "application/json"}
+    url = metadata["host_url"] + path.replace("RUN", context["run_id"])
+    try:
+        with urllib.request.urlopen(urllib.request.Request(url, json.dumps(body).encode(), headers)) as answer:
+            return [answer.status, json.load(answer)]
+    except OSError as error:
+        return [0, str(error)]
 
 
 def long_line(run, megabytes):
@@ -54,6 +66,7 @@ def play(request, run, context):
         "message": lambda text: result("message.completed", {"message": {"role": "assistant", "content": text}}),
         "tell": lambda field: words["message"](json.dumps(context[field])),
         "keep": lambda field, name: keep(context[field], name),
+        "fetch": lambda path, body, name: keep(fetch(context, path, body), name),
         "result": result,
         "end": lambda: result("run.completed", {"finish_reason": "stop"}),
         "line": lambda text: write(text.replace("RUN", run).encode("latin-1") + b"\n"),

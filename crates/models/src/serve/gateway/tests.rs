@@ -96,7 +96,8 @@ fn opaque_reasoning_comes_back_through_every_wire_as_it_was() {
     let back = json!({"model": "m", "input": input});
     assert_eq!(returned(decoded(Wire::OpenAiResponses, back)), segments);
 
-    let content = gemini(json!({"contents": []})).whole(&response)["candidates"][0]["content"].clone();
+    let content =
+        gemini(json!({"contents": []})).whole(&response)["candidates"][0]["content"].clone();
     let back = gemini(json!({"contents": [content]}));
     // Google's wire has the signature on the part after the thought.
     let expected = json!([
@@ -130,6 +131,13 @@ fn calls_without_ids_are_told_apart_by_their_order() {
     let answered: Vec<_> = messages[1..].iter().map(|it| it.tool_call_id.as_deref()).collect();
     assert_eq!(called, ["f", "f_2"]);
     assert_eq!(answered, [Some("f"), Some("f_2")]);
+    // Some clients send the ids of calls, but none with the results.
+    let named = |id: &str| json!({"functionCall": {"name": "f", "id": id, "args": {}}});
+    let request = gemini(json!({"contents": [{"role": "model", "parts": [named("a"), named("b")]},
+        {"role": "user", "parts": [result, result]}]}));
+    let messages = request.to_request(&target(ProviderKind::OpenAiChat)).messages;
+    let answered: Vec<_> = messages[1..].iter().map(|it| it.tool_call_id.as_deref()).collect();
+    assert_eq!(answered, [Some("a"), Some("b")]);
 }
 
 #[test]
@@ -140,7 +148,8 @@ fn tools_in_namespaces_and_tools_that_take_text_come_back_under_their_names() {
         {"type": "custom", "name": "apply_patch", "description": "Patch."},
         {"type": "web_search"},
     ]);
-    let request = decoded(Wire::OpenAiResponses, json!({"model": "m", "input": "x", "tools": tools}));
+    let request =
+        decoded(Wire::OpenAiResponses, json!({"model": "m", "input": "x", "tools": tools}));
     let neutral = request.to_request(&target(ProviderKind::Anthropic));
     let names: Vec<&str> = neutral.tools.iter().map(|tool| tool.name.as_str()).collect();
     assert_eq!(names, ["mcp__host.state_get", "apply_patch"]);
@@ -148,15 +157,18 @@ fn tools_in_namespaces_and_tools_that_take_text_come_back_under_their_names() {
         {"type": "tool_call", "tool_call": {"id": "1", "name": "mcp__host.state_get", "args": {}}},
         {"type": "tool_call", "tool_call": {"id": "2", "name": "apply_patch", "args": {"input": "*** p"}}},
     ]);
-    let response =
-        serde_json::from_value(json!({"segments": segments, "metadata": {}})).unwrap();
+    let response = serde_json::from_value(json!({"segments": segments, "metadata": {}})).unwrap();
     let output = request.whole(&response)["output"].clone();
-    assert_eq!((&output[0]["namespace"], &output[0]["name"]), (&json!("mcp__host"), &json!("state_get")));
-    assert_eq!((&output[1]["type"], &output[1]["input"]), (&json!("custom_tool_call"), &json!("*** p")));
-    let back = decoded(
-        Wire::OpenAiResponses,
-        json!({"model": "m", "input": output, "tools": tools}),
+    assert_eq!(
+        (&output[0]["namespace"], &output[0]["name"]),
+        (&json!("mcp__host"), &json!("state_get"))
     );
+    assert_eq!(
+        (&output[1]["type"], &output[1]["input"]),
+        (&json!("custom_tool_call"), &json!("*** p"))
+    );
+    let back =
+        decoded(Wire::OpenAiResponses, json!({"model": "m", "input": output, "tools": tools}));
     let message = &back.to_request(&target(ProviderKind::Anthropic)).messages[0];
     let called: Vec<(&str, &Value)> =
         message.tool_calls.iter().map(|call| (call.name.as_str(), &call.args)).collect();
@@ -175,4 +187,27 @@ fn a_request_that_is_no_request_is_refused_in_words() {
     assert_eq!(refused(Wire::OpenAiChat, "[]"), "the body must be a JSON object");
     assert_eq!(refused(Wire::OpenAiChat, "{}"), "`messages` is missing");
     assert_eq!(refused(Wire::OpenAiResponses, "{}"), "`input` must be a string or a list");
+}
+
+#[test]
+fn a_call_that_arrives_in_one_piece_is_streamed_with_its_arguments() {
+    let tools = json!([{"type": "function", "function": {"name": "f", "parameters": {}}}]);
+    let body = json!({"model": "m", "messages": [], "stream": true, "tools": tools});
+    let mut stream = decoded(Wire::OpenAiChat, body).into_stream();
+    let mut item = |item: Value| stream.item(serde_json::from_value(item).unwrap());
+    item(json!({"type": "tool_call_start", "id": "1", "name": "f"}));
+    let told = item(json!({"type": "tool_call_end", "id": "1", "name": "f", "args": {"a": 1}}));
+    assert!(told.contains(r#""arguments":"{\"a\":1}""#), "{told}");
+    item(json!({"type": "tool_call_start", "id": "2", "name": "f"}));
+    item(json!({"type": "tool_call_delta", "id": "2", "args_text": "{}"}));
+    let told = item(json!({"type": "tool_call_end", "id": "2", "name": "f", "args": {}}));
+    assert_eq!(told, "", "what was streamed is not told again");
+}
+
+#[test]
+fn bytes_of_geminis_clients_become_base64_that_every_provider_reads() {
+    let inline = json!({"inlineData": {"mimeType": "image/png", "data": "-_-_"}});
+    let request = gemini(json!({"contents": [{"role": "user", "parts": [inline]}]}));
+    let content = json!(request.to_request(&target(ProviderKind::Anthropic)).messages[0].content);
+    assert_eq!(content[0]["data_base64"], "+/+/");
 }

@@ -6,8 +6,8 @@ use super::super::json::{args, list, text};
 use super::super::segments::{Segments, drop_plain};
 use super::super::{DecodedRequest, Streaming, chat, json};
 use crate::{ModelRequest, ToolSpec};
-use greenroom_protocol::{MessageContent, Role};
 use greenroom_protocol::api::models::{ModelMessage, ModelToolCall};
+use greenroom_protocol::{MessageContent, Role};
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -90,8 +90,7 @@ impl Decoder {
             }
             "message" if not_streamed => {
                 let parts = list(item, "content").iter();
-                let texts =
-                    parts.filter_map(|part| text(part, "text").or(text(part, "refusal")));
+                let texts = parts.filter_map(|part| text(part, "text").or(text(part, "refusal")));
                 texts.into_iter().try_for_each(|text| into.text(text))
             }
             "reasoning" => {

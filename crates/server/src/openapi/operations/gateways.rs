@@ -106,6 +106,13 @@ fn models() -> Vec<Operation> {
             "The granted models, for clients of Gemini",
         ),
         named(read("/models/runs/{id}/gemini/v1beta/models/{name}", "gemini_model", "One of them")),
+        named(ask(
+            "/models/runs/{id}/gemini/v1/models/{name}",
+            "gemini_v1_action",
+            "The same under the version that newer clients of Gemini use",
+        )),
+        read("/models/runs/{id}/gemini/v1/models", "gemini_v1_models", "The granted models"),
+        named(read("/models/runs/{id}/gemini/v1/models/{name}", "gemini_v1_model", "One of them")),
     ]
 }
 
@@ -117,24 +124,20 @@ fn of_run(mut operation: Operation) -> Operation {
 
 /// Answers in the shapes of a provider, errors too.
 fn of_provider(operation: Operation) -> Operation {
-    let mut operation = of_run(operation).answers("200", answer("As the provider answers."));
-    for (status, about) in [
-        ("400", "The request is not valid, also as the model's provider sees it."),
-        ("401", "The token is not that of this run, or the run has ended."),
-        ("402", "The budget does not allow the call, for clients of Anthropic."),
-        ("403", "The runner's manifest does not ask for it, or the origin is not allowed."),
-        ("404", "The model is not granted."),
-        ("408", "The body did not arrive in time."),
-        ("413", "The body exceeds `limits.call_bytes`."),
-        ("429", "Too many calls, or the budget does not allow the call."),
-        ("500", "An internal error of the host."),
-        ("502", "The model's provider failed."),
-        ("503", "The model's provider cannot answer now; retry."),
-        ("504", "The deadline of the run has passed."),
-    ] {
-        operation = operation.answers(status, answer(about));
-    }
-    operation
+    const ERRORS: [&str; 11] =
+        ["400", "401", "402", "403", "404", "408", "413", "429", "500", "502", "504"];
+    let refused = || by_ref("responses", "provider_error");
+    let operation = of_run(operation).answers("200", by_ref("responses", "provider_answer"));
+    let operation = operation.answers("503", refused());
+    ERRORS.iter().fold(operation, |operation, status| operation.answers(status, refused()))
+}
+
+/// Responses that all of them share.
+pub(in crate::openapi) fn responses() -> [(&'static str, Value); 2] {
+    let error = "An error in the provider's shape. 401: the token is not that of this run, or the run has ended. \
+                 402 and 429: the budget does not allow the call, or too many calls. 403: the runner's manifest \
+                 does not ask for it. 404: the model is not granted. 502 and 503: the model's provider failed.";
+    [("provider_answer", answer("As the provider answers.")), ("provider_error", answer(error))]
 }
 
 fn answer(about: &str) -> Value {
