@@ -44,6 +44,7 @@ pub(crate) fn find(program: &str, search: Option<&str>) -> Option<Found> {
             found.read.push(installation(&interpreter));
         }
     }
+    found.read.extend(pyenv(&found.path));
     found.search.extend(SEARCH.split(':').map(str::to_owned));
     Some(found)
 }
@@ -77,6 +78,12 @@ fn outermost_modules(program: &Path) -> Option<PathBuf> {
     let mut folders: Vec<&Path> = program.ancestors().collect();
     folders.reverse();
     folders.into_iter().find(|folder| folder.ends_with("node_modules")).map(Path::to_owned)
+}
+
+/// The installation behind a shim of pyenv.
+fn pyenv(program: &Path) -> Option<PathBuf> {
+    let root = program.parent().filter(|folder| folder.ends_with("shims"))?.parent()?;
+    root.join("libexec/pyenv").is_file().then(|| root.to_owned())
 }
 
 /// The folder around `bin`, as of a Node that was unpacked somewhere.

@@ -10,7 +10,7 @@ use greenroom_sdk::protocol::ContentElement;
 use greenroom_sdk::protocol::content::MediaElement;
 use greenroom_sdk::{RunCtx, RunFailure, Value, json};
 use std::collections::HashSet;
-use std::path::PathBuf;
+use std::path::Path;
 
 /// Largest file of an event.
 const FILE_BYTES_MAX: usize = 64 * 1024 * 1024;
@@ -158,7 +158,7 @@ fn link(place: &Place, name: &str, bytes: &[u8], mime: &str) -> Value {
     }
 }
 
-fn link_to(path: &PathBuf, name: &str, mime: &str, bytes: usize) -> Value {
+fn link_to(path: &Path, name: &str, mime: &str, bytes: usize) -> Value {
     let uri = format!("file://{}", path.display());
     json!({"type": "resource_link", "uri": uri, "name": name, "mimeType": mime, "size": bytes})
 }

@@ -77,15 +77,12 @@ impl Sessions {
             match ended {
                 Some(session) => session.stop().await,
                 // All are in use: one of them is free after its run.
-                None => match tokio::time::timeout(
-                    WATCH_INTERVAL,
-                    Arc::clone(&self.room).acquire_owned(),
-                )
-                .await
-                {
-                    Ok(Ok(permit)) => return permit,
-                    Ok(Err(_)) | Err(_) => {}
-                },
+                None => {
+                    let free = Arc::clone(&self.room).acquire_owned();
+                    if let Ok(Ok(permit)) = tokio::time::timeout(WATCH_INTERVAL, free).await {
+                        return permit;
+                    }
+                }
             }
         }
     }

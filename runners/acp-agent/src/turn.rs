@@ -3,6 +3,7 @@
 //! Invariant: a session that a run leaves is idle or ended. After a cancellation the harness gets a short time to stop
 //! by itself; then its processes are killed, without the run waiting for it.
 
+use crate::config::Keys;
 use crate::permission;
 use crate::session::{Session, describe};
 use crate::sessions::{Held, Sessions, Slot};
@@ -62,7 +63,8 @@ impl Driver<'_> {
             Ended::Answered(response) => {
                 session.connection.end_turn();
                 let outputs = turn.end(&response);
-                let is_own = session.gateway.is_none();
+                // The host counts what goes through its gateway.
+                let is_own = session.config.keys == Keys::Own;
                 self.slot.keep(held, session);
                 self.emit(outputs).await?;
                 if let Some(usage) = turn.usage().filter(|_| is_own) {

@@ -29,7 +29,7 @@ COMMANDS = {
 }
 CANARY = "sk-canary-0123456789abcdefghijklmnop"
 PICTURE = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
-PATIENCE = 180
+PATIENCE = 120
 
 
 class Host:
@@ -242,6 +242,10 @@ STEPS = ["text_turn", "streamed", "second_turn", "other_conversation", "allowed"
          "projection", "harness_killed", "host_killed", "no_process_left"]
 
 
+# What a harness does not do; the guide says so as well.
+LACKS = {"goose": {"picture_in"}}
+
+
 def configuration(name: str, server: str) -> str:
     command = json.dumps([str(MODULES / COMMANDS[name][0]), *COMMANDS[name][1:]])
     grant = 'harness = { read = "always", search = "always", edit = "ask", execute = "ask", other = "ask" }'
@@ -278,8 +282,11 @@ def drive(name: str) -> dict[str, str]:
                     try:
                         getattr(scene, step)()
                         outcome[step] = f"ok {time.time() - begin:.1f}s"
+                        if step in LACKS.get(name, ()):
+                            outcome[step] = "FAILED it holds now: correct the guide"
                     except Exception as error:  # noqa: BLE001
-                        outcome[step] = f"FAILED {str(error)[:400]}"
+                        lacks = step in LACKS.get(name, ())
+                        outcome[step] = f"{'not offered' if lacks else 'FAILED'} {str(error)[:400]}"
                     print(f"{name:10} {step:20} {outcome[step]}", flush=True)
             finally:
                 if host.process.poll() is None:

@@ -48,7 +48,7 @@ pub fn run(args: &Args) -> Outcome {
         let names: Vec<String> = profile::all().into_iter().map(|profile| profile.name).collect();
         return Err(Failure::new(format!("there is no profile `{}`", args.profile))
             .exit(Exit::Usage)
-            .hint(&format!(
+            .hint(format!(
                 "one of: {}; other programs need a `command`, see docs/guides/harnesses.md",
                 names.join(", ")
             )));

@@ -71,11 +71,8 @@ async fn the_grant_decides_by_kind_without_a_question() {
         let run = stage.play("c", &format!("ask {kind}")).await;
         assert_eq!(stage.text(&run.run_id).await, chosen, "{kind}");
         assert_eq!(stage.approvals(&run.run_id).await.len(), 0);
-        let audit = stage.api.get(&format!("/v1/audit?run_id={}", run.run_id)).await;
-        let calls = audit["items"].as_array().unwrap().iter();
-        let mut asked = calls.filter(|call| call["method"] == "harness.permission");
         let outcome = if kind == "fetch" { "unauthorized" } else { "ok" };
-        assert_eq!(asked.next().unwrap()["code"], outcome, "{kind}");
+        assert_eq!(stage.audited(&run.run_id, "harness.permission").await, outcome, "{kind}");
     }
 }
 

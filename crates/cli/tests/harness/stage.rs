@@ -114,6 +114,17 @@ grant = {{ {grant} }}
         self.api.json(request).await.unwrap();
     }
 
+    /// The outcome of a call of this method, once it is in the audit.
+    pub(crate) async fn audited(&self, run_id: &str, method: &str) -> String {
+        wait_for("an audit record", PATIENCE, async || {
+            let page = self.api.get(&format!("/v1/audit?run_id={run_id}")).await;
+            let records = page["items"].as_array().unwrap().iter();
+            let mut of_method = records.filter(|record| record["method"] == method);
+            of_method.next().map(|record| record["code"].as_str().unwrap().to_owned())
+        })
+        .await
+    }
+
     /// Waits until a process has ended.
     pub(crate) async fn gone(&self, pid: &str) {
         wait_for(&format!("the end of process {pid}"), PATIENCE, async || {
