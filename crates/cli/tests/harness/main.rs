@@ -1,5 +1,7 @@
 //! External harnesses, with a fake one that does every odd thing; `tests/outside/harness` drives real ones.
 
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking, its helpers too")]
+
 mod stage;
 
 use greenroom_protocol::RunStatus;
