@@ -30,6 +30,9 @@ fn the_help_of_the_program() {
       events       List and show events
       audit        List the calls of runners, newest first
       runner       List, create, add and test runners
+      harness      List and add external harnesses: Claude Code, Codex, Gemini CLI, goose, Kimi Code,
+                   OpenCode
+      workspace    List, show, compare and remove the workspaces of external harnesses
       tool         Call or list methods of the project CLI
       sign-in      Sign in at an MCP server that wants OAuth
       sign-out     Forget the sign-in at an MCP server
