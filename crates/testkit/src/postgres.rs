@@ -3,7 +3,8 @@
 //! Invariant: the server is the child of a shell that waits on a pipe from here, so it ends with the test even if the
 //! test is killed.
 
-use postgres::{Client, NoTls};
+use postgres::error::SqlState;
+use postgres::{Client, Error, NoTls};
 use std::io::Write;
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
@@ -18,6 +19,7 @@ pub const SERVER_VARIABLE: &str = "GREENROOM_TEST_POSTGRES";
 
 const START_PATIENCE: Duration = Duration::from_secs(60);
 const POLL_PAUSE: Duration = Duration::from_millis(20);
+const DEADLOCK_TRIES: u32 = 10;
 
 /// Starts the server, forwards one signal and ends the server when the pipe closes.
 const KEEPER: &str =
@@ -219,11 +221,19 @@ fn user_id(name: &str) -> u32 {
     ids.next().unwrap_or_else(|| panic!("unknown user `{name}`"))
 }
 
-/// Executes a SQL script; blocks.
+/// Executes a SQL script in one transaction; blocks. A deadlock with a host that writes changes nothing, and the script
+/// is executed again.
 pub fn execute(url: &str, script: &str) {
     let mut client = Client::connect(url, NoTls)
         .unwrap_or_else(|error| panic!("no PostgreSQL at {url}: {error}"));
-    client.batch_execute(script).unwrap_or_else(|error| panic!("{error:?}"));
+    let is_deadlock = |error: &Error| error.code() == Some(&SqlState::T_R_DEADLOCK_DETECTED);
+    for tries_left in (0..DEADLOCK_TRIES).rev() {
+        match client.batch_execute(script) {
+            Ok(()) => return,
+            Err(error) if is_deadlock(&error) && tries_left > 0 => {}
+            Err(error) => panic!("{error:?}"),
+        }
+    }
 }
 
 /// The first column of a query as text; blocks.

@@ -107,6 +107,12 @@ fn common(page_size_max: usize) -> Value {
         "event_id_in_path": in_path("The id of an event."),
         "conversation_id_in_path": in_path("The id of a conversation."),
     });
+    add_of_one_route(&mut parts);
+    parts
+}
+
+/// Parameters that one route has.
+fn add_of_one_route(parts: &mut Value) {
     parts["on_disconnect"] = query(
         "on_disconnect",
         "What happens to the run when the reader disconnects before its end.",
@@ -123,9 +129,8 @@ fn common(page_size_max: usize) -> Value {
     );
     parts["model_name_in_path"] = json!({"name": "name", "in": "path", "required": true,
         "description": "The name of a granted model; for Gemini with `:` and an action.",
-        "schema": text()});
+        "schema": {"type": "string", "maxLength": VALUE_BYTES_MAX, "pattern": PLAIN}});
     parts["file_token_in_path"] = in_path("The last part of the address.");
-    parts
 }
 
 fn query(name: &str, about: &str, schema: Value) -> Value {
