@@ -82,6 +82,9 @@ pub(crate) async fn gemini(
         ("streamGenerateContent", true) => Streaming::Events,
         ("streamGenerateContent", false) => Streaming::Array,
         _ => {
+            if let Err(denied) = run_access::program(&app, &request.into_parts().0, &run_id) {
+                return Failure::denied(Wire::Gemini, denied).into_response();
+            }
             let message = format!("there is no action `{}`", action.escape_debug());
             return Failure::new(Wire::Gemini, StatusCode::NOT_FOUND, message).into_response();
         }

@@ -12,7 +12,10 @@ use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::io;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Instant;
+use std::time::{Duration, Instant};
+
+/// How long a run may wait for its turn: its host may be killed again and again, and other runs come first.
+const RUN_PATIENCE: Duration = Duration::from_secs(240);
 
 /// The result that every sequence number referred to, over all readers.
 #[derive(Debug, Clone, Default)]
@@ -58,12 +61,12 @@ pub struct Reading {
 pub async fn follow(api: Api, run_id: String, seen: SeenResults) -> Reading {
     let results = Vec::new();
     let mut reading = Reading { run_id, results, fold: Fold::default(), connections: 0 };
-    let mut deadline = Instant::now() + PATIENCE;
+    let mut deadline = Instant::now() + RUN_PATIENCE;
     while reading.fold.terminal.is_none() {
         let count_before = reading.results.len();
         let end = reading.read_connection(&api, &seen).await;
         if reading.results.len() > count_before {
-            deadline = Instant::now() + PATIENCE;
+            deadline = Instant::now() + RUN_PATIENCE;
         }
         if let Err(failure) = &end {
             let run_id = &reading.run_id;

@@ -102,7 +102,7 @@ async fn other_addresses_lead_nowhere_and_say_so() {
         "/v1/",
         "/v1/nothing",
         "/v1/runs/none/nothing",
-        "/mcp/runs/x",
+        "/mcp/nothing",
         "/healthz/x",
         "/assets/none-12345678.js",
     ] {
