@@ -4,6 +4,8 @@
 //! A DIR has `tools.jsonl` (`name`, `description`, `input_schema`) and `queries.jsonl` (`query`, `right`: names);
 //! `bench/TOOLSEARCH.md` says where they come from.
 
+#![expect(clippy::print_stdout, reason = "prints a table")]
+
 use greenroom_tools::search::{ToolIndex, words_of};
 use greenroom_tools::{Risk, Source, Tool};
 use serde_json::Value;

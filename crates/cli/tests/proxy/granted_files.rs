@@ -1,11 +1,12 @@
 //! Granted files of the configuration (seed 000 §4.3; issue 23, point 13): listed, read like artifacts, and frozen for
 //! the run.
 
-use crate::stage::{Stage, event, on_both_databases};
+use crate::stage::{PATIENCE, Stage, event, on_both_databases};
 use crate::wire::{Run, Wire};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use greenroom_protocol::ErrorCode;
+use greenroom_testkit::wait::wait_for;
 use serde_json::{Value, json};
 use std::os::unix::fs::symlink;
 
@@ -107,9 +108,12 @@ async fn a_granted_file_is_listed_and_read_as_it_was_when_the_run_started(postgr
     let foreign = json!(stage.upload("conversation_id=c1", "secret").await);
     assert_eq!(read(&wire, &run, &foreign).await.unwrap_err(), ErrorCode::NotFound);
     stage.end(&wire, &run).await;
-    let audit = stage.audit("default").await;
-    let served = audit.iter().filter(|record| record["resource"] == id);
-    assert!(served.count() >= 7, "{audit:?}");
+    // Reads are recorded in batches.
+    wait_for("the records of seven reads", PATIENCE, async || {
+        let audit = stage.audit("default").await;
+        (audit.iter().filter(|record| record["resource"] == id).count() >= 7).then_some(())
+    })
+    .await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

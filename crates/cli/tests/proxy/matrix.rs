@@ -128,7 +128,12 @@ impl<'a> Probe<'a> {
             None => params,
         };
         let reply = self.wire.call(method, params).await;
-        let code = reply.as_ref().map_or_else(|error| error.code.as_str(), |_| "ok");
+        let code = match &reply {
+            // An answer, and recorded as the refusal that it is.
+            Ok(answer) if answer["decision"] == "deny" => "unauthorized",
+            Ok(_) => "ok",
+            Err(error) => error.code.as_str(),
+        };
         self.made.push((method.to_owned(), code.to_owned()));
         reply
     }
