@@ -14,7 +14,12 @@ BEYOND_A_SCHEMA = (
     "`delivery.surface`: there is no surface",
     "`messages` contains no message to answer",
     "`messages` ends with an answer",
+    # Which address this host has; a port has its range.
+    "`redirect_uri` must be",
+    # Names of tools are unique.
+    "`tools`: `",
     # The limits count bytes, and of two fields together.
+    "`tools`: a name has 1 to 128 bytes",
     "`actor_id` and `source` are too long for a token",
     # Known gaps, to be closed: an empty `workspace_id` at AG-UI, and `-9.0` as a whole number in records.
     "`workspace_id` must have 1 to",

@@ -131,7 +131,7 @@ pub struct AgentRunnerContextPolicy {
     pub owns_compaction: bool,
     /// Static parts of the context are described by references. A runner that writes `true` itself and may call
     /// `tools.get_detail` also gets its tools by reference, without their schemas.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "StaticRefs::is_unsaid")]
     pub wants_static_context_refs: StaticRefs,
     #[serde(flatten)]
     pub extra: Object,
@@ -144,6 +144,12 @@ pub enum StaticRefs {
     Unsaid,
     Wanted,
     Unwanted,
+}
+
+impl StaticRefs {
+    fn is_unsaid(&self) -> bool {
+        *self == Self::Unsaid
+    }
 }
 
 impl Serialize for StaticRefs {
@@ -168,7 +174,7 @@ impl JsonSchema for StaticRefs {
     }
 
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        json_schema!({"type": "boolean"})
+        json_schema!({"type": "boolean", "default": true})
     }
 }
 

@@ -18,10 +18,8 @@ use terms::{Concept, Term, concepts, words};
 const SATURATION: f64 = 1.2;
 /// BM25 length normalisation.
 const LENGTH: f64 = 0.6;
-/// The same over the whole text, where long lists of parameters would win otherwise.
-const PLAIN_LENGTH: f64 = 0.75;
 /// Weight of BM25 over the whole text against BM25 by fields.
-const PLAIN: f64 = 1.0;
+const PLAIN: f64 = 0.5;
 /// Bonus for a query that contains the whole name of a tool.
 const WHOLE_NAME: f64 = 0.25;
 /// Ranks of the two lists are added as `1 / (RANK + rank)`.
@@ -209,7 +207,7 @@ impl ToolIndex {
         let count: u32 = posting.counts.iter().sum();
         let length: usize = self.tools[posting.tool].lengths.iter().sum();
         let mean: f64 = means.iter().sum();
-        f64::from(count) / (1.0 - PLAIN_LENGTH + PLAIN_LENGTH * length as f64 / mean)
+        f64::from(count) / (1.0 - LENGTH + LENGTH * length as f64 / mean)
     }
 
     fn by_nearness(&self, vectors: &Vectors, allowed: &dyn Fn(&str) -> bool) -> Vec<(usize, f64)> {

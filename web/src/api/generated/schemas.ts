@@ -1029,7 +1029,11 @@ export interface components {
             /** @description Any JSON; the runner finds it in `ctx.adapter.extra`, like `tools`, `context` and `forwardedProps`. */
             state?: Json;
             threadId: string;
-            tools?: JsonObject[] | null;
+            tools?: {
+                description?: string | null;
+                name: string;
+                parameters?: JsonObject | null;
+            }[] | null;
         };
         /** @description Why the agent was chosen for a run, and how it was queued. */
         RunBinding: {

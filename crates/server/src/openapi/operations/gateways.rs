@@ -142,7 +142,7 @@ pub(in crate::openapi) fn responses() -> [(&'static str, Value); 2] {
 
 fn answer(about: &str) -> Value {
     json!({"description": about, "headers": {"X-Request-Id": by_ref("headers", "X-Request-Id")},
-        "content": {"application/json": {"schema": {"type": ["object", "array"]}},
+        "content": {"application/json": {"schema": {"type": ["object", "array"], "items": {}}},
             "text/event-stream": {"schema": {"type": "string"}}}})
 }
 

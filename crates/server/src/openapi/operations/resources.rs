@@ -44,7 +44,9 @@ fn sign_in() -> Vec<Operation> {
     .takes(&["tool_server_in_path"])
     .answers("200", answer(json!({"url": text(), "state": text(), "expires_in_s": {"type": "integer"}})))
     .refuses(&["404", "408", "413", "415", "502"]);
-    begin.described["requestBody"] = body(json!({"redirect_uri": text()}), &["redirect_uri"]);
+    let redirect = json!({"type": "string",
+        "pattern": r"^(http://127\.0\.0\.1:[0-9]{1,5}/callback|https?://[^/]+(/.*)?/oauth/callback)$"});
+    begin.described["requestBody"] = body(json!({"redirect_uri": redirect}), &["redirect_uri"]);
     let mut finish = Operation::post(
         "/v1/tool-servers/{id}/sign-in/finish",
         "finish_tool_server_sign_in",

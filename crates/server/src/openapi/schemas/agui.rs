@@ -21,11 +21,20 @@ pub(super) fn input() -> Value {
         "parentRunId": optional("string"),
         "messages": {"type": "array", "items": message()},
         "state": {"description": "Any JSON; the runner finds it in `ctx.adapter.extra`, like `tools`, `context` and `forwardedProps`."},
-        "tools": objects(),
+        "tools": {"type": ["array", "null"], "maxItems": 128, "items": tool()},
         "context": objects(),
         "forwardedProps": {"description": "Any JSON; `actor` is the user."},
         "resume": {"type": ["array", "null"], "items": resume()},
     }})
+}
+
+/// A tool of the client.
+fn tool() -> Value {
+    let mut name = rules::name();
+    name["type"] = "string".into();
+    name["maxLength"] = 128.into();
+    json!({"type": "object", "required": ["name"], "properties": {"name": name,
+        "description": {"type": ["string", "null"]}, "parameters": {"type": ["object", "null"]}}})
 }
 
 fn message() -> Value {

@@ -139,6 +139,8 @@ mod tests {
     use super::*;
 
     fn refusal(server: &str, allow_private: bool, url: &str) -> Option<String> {
+        // Another test of this process may have done it.
+        let _ = rustls::crypto::ring::default_provider().install_default();
         let fetch = Fetch::new(&Url::parse(server).unwrap(), allow_private).unwrap();
         fetch.check("an address", url).err().map(|error| error.to_string())
     }

@@ -316,7 +316,7 @@ class InlineContextPolicy(Open):
 
 
 class ContextAccess(Omits, Open):
-    _omitted: ClassVar[frozenset[str]] = frozenset(["session_key"])
+    _omitted: ClassVar[frozenset[str]] = frozenset(["session_key", "superseded"])
     available_apis: ContextAPICapabilities
     inline_policy: InlineContextPolicy
     conversation_id: StrictStr | None = None
@@ -325,6 +325,8 @@ class ContextAccess(Omits, Open):
     latest_cursor: StrictStr | None = None
     session_key: StrictStr | None = None
     """Our addition: the same in every run of a session (workspace, bot, binding, runner, conversation, thread), for provider caches. Absent without a conversation."""
+    superseded: list[list[Whole]] = Field(default_factory=list)
+    """Our addition: ranges of `event_seq`, first and last, that the client of this event has replaced by editing an earlier message; `history.*` leaves them out."""
     thread_id: StrictStr | None = None
     transcript_seq: Whole | None = None
 
@@ -434,18 +436,24 @@ EventPermission = Literal["get", "page"]
 FilePermission = Literal["config", "knowledge"]
 
 
+HarnessPermissionKind = Literal["ask"]
+
+
 HistoryPermission = Literal["page", "search"]
 
 
 StorageArea = Literal["plugin", "workspace", "binding"]
 
 
-class AgentRunnerPermissions(Open):
+class AgentRunnerPermissions(Omits, Open):
     """The most that a runner may be granted. An unknown operation is rejected; an unknown field is preserved, causes a warning and grants nothing."""
 
+    _omitted: ClassVar[frozenset[str]] = frozenset(["harness"])
     artifacts: list[ArtifactPermission] = Field(default_factory=list)
     events: list[EventPermission] = Field(default_factory=list)
     files: list[FilePermission] = Field(default_factory=list)
+    harness: list[HarnessPermissionKind] = Field(default_factory=list)
+    """Our addition: the runner drives a harness, and may ask what that may do."""
     history: list[HistoryPermission] = Field(default_factory=list)
     knowledge_bases: list[KnowledgePermission] = Field(default_factory=list)
     models: list[ModelPermission] = Field(default_factory=list)
@@ -892,6 +900,54 @@ class EventPageParams(Checked, Omits, NullIsAbsent, Wire):
     """At least 1, capped at 200."""
 
 
+HarnessDecision = Literal["allow", "deny"]
+
+
+class HarnessFileChange(Omits, Wire):
+    """One file before and after a change."""
+
+    _omitted: ClassVar[frozenset[str]] = frozenset(["old_text"])
+    new_text: StrictStr
+    path: StrictStr
+    old_text: StrictStr | None = None
+    """Missing for a new file."""
+
+
+HarnessReason = Literal["grant", "answered", "expired"]
+
+
+class HarnessPermission(Omits, Wire):
+    """The result of `harness.permission`."""
+
+    _omitted: ClassVar[frozenset[str]] = frozenset(["approval_id"])
+    decision: HarnessDecision
+    reason: HarnessReason
+    approval_id: StrictStr | None = None
+    """The approval that decided."""
+
+
+HarnessToolKind = Literal["read", "edit", "delete", "move", "search", "execute", "think", "fetch", "switch_mode", "other"]
+
+
+class HarnessPermissionParams(Checked, Omits, NullIsAbsent, Wire):
+    """The parameters of `harness.permission`."""
+
+    _omitted: ClassVar[frozenset[str]] = frozenset(["command", "tool_call_id"])
+    _nulls: ClassVar[frozenset[str]] = frozenset(["changes", "input", "paths"])
+    kind: HarnessToolKind
+    title: StrictStr
+    """One line for a person."""
+    changes: list[HarnessFileChange] = Field(default_factory=list)
+    """How files would change."""
+    command: StrictStr | None = None
+    """The command line that is to be executed."""
+    input: dict[str, Any] = Field(default_factory=dict)
+    """What the harness says beyond that."""
+    paths: list[StrictStr] = Field(default_factory=list)
+    """The files that are touched."""
+    tool_call_id: StrictStr | None = None
+
+
 class Highlight(Wire):
     """A range of Unicode characters, the end not included."""
 
@@ -1191,7 +1247,7 @@ class MessageDelta(Wire):
     chunk: MessageChunk
 
 
-Method = Literal["models.invoke", "models.stream", "models.rerank", "models.embed", "models.count_tokens", "tools.get_detail", "tools.search", "tools.call", "knowledge.list", "knowledge.retrieve", "history.page", "history.search", "events.get", "events.page", "artifacts.metadata", "artifacts.read_range", "artifacts.open_stream", "artifacts.create", "artifacts.begin", "artifacts.append", "artifacts.commit", "state.get", "state.set", "state.delete", "state.list", "storage.get", "storage.set", "storage.delete", "storage.list", "platform.request_action", "steering.pull"]
+Method = Literal["models.invoke", "models.stream", "models.rerank", "models.embed", "models.count_tokens", "tools.get_detail", "tools.search", "tools.call", "knowledge.list", "knowledge.retrieve", "history.page", "history.search", "events.get", "events.page", "artifacts.metadata", "artifacts.read_range", "artifacts.open_stream", "artifacts.create", "artifacts.begin", "artifacts.append", "artifacts.commit", "state.get", "state.set", "state.delete", "state.list", "storage.get", "storage.set", "storage.delete", "storage.list", "platform.request_action", "steering.pull", "harness.permission"]
 
 
 class ModelCalls(Omits, Wire):
