@@ -25,7 +25,7 @@ pub(crate) fn references(
     resources: &AgentResources,
     wanted: StaticRefs,
 ) -> BTreeMap<String, StaticContextRef> {
-    if wanted == StaticRefs::Unwanted {
+    if matches!(wanted, StaticRefs::Unwanted) {
         return BTreeMap::new();
     }
     let is_readable = grant.artifacts.operations.contains(&ArtifactPermission::Read);
@@ -54,7 +54,7 @@ pub(crate) fn resolve(
 pub(crate) fn by_reference(manifest: &AgentRunnerManifest, grant: &Grant) -> bool {
     // A plugin of LangBot gets what LangBot would give it.
     let is_langbot = manifest.metadata.get("wire").is_some_and(|wire| wire == "langbot");
-    manifest.context.wants_static_context_refs == StaticRefs::Wanted
+    matches!(manifest.context.wants_static_context_refs, StaticRefs::Wanted)
         && grant.tools.operations.contains(&ToolPermission::Detail)
         && !is_langbot
 }

@@ -131,14 +131,14 @@ pub struct AgentRunnerContextPolicy {
     pub owns_compaction: bool,
     /// Static parts of the context are described by references. A runner that writes `true` itself and may call
     /// `tools.get_detail` also gets its tools by reference, without their schemas.
-    #[serde(default, skip_serializing_if = "StaticRefs::is_unsaid")]
+    #[serde(default)]
     pub wants_static_context_refs: StaticRefs,
     #[serde(flatten)]
     pub extra: Object,
 }
 
 /// Whether a runner wants references. Written as a boolean; one that says nothing has the default, `true`.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default)]
 pub enum StaticRefs {
     #[default]
     Unsaid,
@@ -147,14 +147,23 @@ pub enum StaticRefs {
 }
 
 impl StaticRefs {
-    fn is_unsaid(&self) -> bool {
-        *self == Self::Unsaid
+    fn value(self) -> bool {
+        !matches!(self, StaticRefs::Unwanted)
     }
 }
 
+/// By their value: the default, written out, is the same.
+impl PartialEq for StaticRefs {
+    fn eq(&self, other: &Self) -> bool {
+        self.value() == other.value()
+    }
+}
+
+impl Eq for StaticRefs {}
+
 impl Serialize for StaticRefs {
     fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
-        to.serialize_bool(*self != StaticRefs::Unwanted)
+        to.serialize_bool(self.value())
     }
 }
 

@@ -151,7 +151,7 @@ impl CheckedPlugin {
     pub(crate) fn sent_manifests(&self) -> Vec<Value> {
         let sent = |manifest: &AgentRunnerManifest| {
             let mut sent = json!(manifest);
-            if manifest.context.wants_static_context_refs == StaticRefs::Unsaid
+            if matches!(manifest.context.wants_static_context_refs, StaticRefs::Unsaid)
                 && let Some(context) = sent["context"].as_object_mut()
             {
                 context.remove("wants_static_context_refs");

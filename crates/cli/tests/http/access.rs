@@ -230,6 +230,8 @@ async fn everything_that_is_described_asks_for_a_token_unless_it_says_otherwise(
             let status = match (is_open, method) {
                 // The address is the permission, and this is none.
                 (true, _) if path.starts_with("/v1/files/") => 404,
+                // The state in the query is the permission.
+                (true, _) if path == "/oauth/callback" => 400,
                 (true, "GET") => 200,
                 // Signing in is open to everyone, from a page of the host's own.
                 (true, _) => 403,
