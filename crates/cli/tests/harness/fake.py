@@ -41,8 +41,8 @@ def say(session: str, text: str) -> None:
 
 def ask(session: str, kind: str) -> dict:
     call = {"toolCallId": "call-1", "title": f"do {kind}", "kind": kind, "status": "pending",
-            "rawInput": {"command": ["rm", "-r", "a b"]}, "locations": [{"path": "/work/x"}],
-            "content": [{"type": "diff", "path": "/work/x", "oldText": "one", "newText": "two"}]}
+            "rawInput": {"command": ["rm", "-r", "a b"]}, "locations": [{"path": "/project/x"}],
+            "content": [{"type": "diff", "path": "/project/x", "oldText": "one", "newText": "two"}]}
     options = [{"optionId": f"{word}!", "kind": word, "name": word}
                for word in ("allow_always", "allow_once", "reject_always", "reject_once")]
     done = threading.Event()

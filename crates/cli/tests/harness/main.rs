@@ -47,7 +47,7 @@ async fn a_person_sees_what_will_happen_and_decides_once() {
         assert_eq!(approval["action"], "harness.execute");
         assert_eq!(approval["target"]["title"], "do execute");
         let fields = json!([{"name": "command", "value": "rm -r 'a b'"},
-            {"name": "/work/x", "value": "two", "before": "one"}]);
+            {"name": "/project/x", "value": "two", "before": "one"}]);
         assert_eq!(approval["subject"]["fields"], fields);
         stage.answer(&approval, decision).await;
         let run = stage.api.ended_run(&run_id).await;
@@ -55,7 +55,7 @@ async fn a_person_sees_what_will_happen_and_decides_once() {
         assert_eq!(stage.text(&run_id).await, chosen);
         let calls = stage.data(&run_id, "tool.call.completed").await;
         assert_eq!((calls.len(), calls[0][end].is_null()), (1, false));
-        let changes = json!([{"path": "/work/x", "old_text": "one", "new_text": "two"}]);
+        let changes = json!([{"path": "/project/x", "old_text": "one", "new_text": "two"}]);
         let details =
             if end == "result" { &calls[0]["result"] } else { &calls[0]["error"]["details"] };
         assert_eq!(details["changes"], changes);
