@@ -38,6 +38,34 @@ fn what_a_killed_host_had_acknowledged_is_there() {
     }
 }
 
+#[test]
+fn a_log_that_grew_until_the_host_was_killed_is_moved_before_the_next_one_serves() {
+    const LARGE: u64 = 64 * 1024 * 1024;
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("greenroom.db");
+    Store::open(&sqlite_options(&path, Sync::Normal)).unwrap().close();
+    // While it is open the log cannot restart.
+    let reader = rusqlite::Connection::open(&path).unwrap();
+    let keep_log = rusqlite::config::DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE;
+    reader.set_db_config(keep_log, true).unwrap();
+    reader.execute_batch("BEGIN; SELECT count(*) FROM sqlite_master").unwrap();
+    let acknowledged = kill_a_writer(&path, Sync::Normal, 6000);
+    drop(reader);
+    let log = folder.path().join("greenroom.db-wal");
+    let left = log.metadata().unwrap().len();
+    assert!(left > LARGE, "the writer left only {left} bytes");
+
+    let store = Store::open(&sqlite_options(&path, Sync::Normal)).unwrap();
+    let now = log.metadata().unwrap().len();
+    assert!(now < LARGE / 16, "the log still has {now} of {left} bytes");
+    let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+    for run_id in acknowledged {
+        let get = store.read(move |tx| reads::runs::get(tx, W, &run_id));
+        assert!(runtime.block_on(get).unwrap().is_some());
+    }
+    store.close();
+}
+
 /// The runs that a process said it had kept before it was killed, after `after` of them.
 #[expect(clippy::disallowed_methods, reason = "the process that is killed is this test's own")]
 pub(crate) fn kill_a_writer(path: &Path, sync: Sync, after: usize) -> Vec<String> {

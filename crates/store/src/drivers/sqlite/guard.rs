@@ -4,7 +4,7 @@
 
 use super::identity::{Identity, boot};
 use super::judge::{Check, Facts, Judgement, LogFacts, SumsUse, judge};
-use super::keeper::Keeper;
+use super::keeper::{Keeper, LOG_BYTES_MAX};
 use super::log::{Log, Pages};
 use super::mark::{Found, Mark, Marker};
 use super::scan::{Progress, Scan};
@@ -87,7 +87,7 @@ pub(crate) fn open(
     writer.mark_commits(Arc::clone(&marker))?;
     writer.file = Some(Arc::clone(&file));
     let is_unknown = judgement.sums == SumsUse::Renew && facts.file.is_some();
-    let keeper = Keeper {
+    let mut keeper = Keeper {
         files,
         marker,
         sums,
@@ -101,6 +101,9 @@ pub(crate) fn open(
         gate,
         _lock: lock,
     };
+    if log_end.is_some_and(|(_, bytes)| bytes > LOG_BYTES_MAX as u64) {
+        keeper.move_log();
+    }
     let accepted = (!judgement.problems.is_empty()).then(|| judgement.problems.join("; "));
     Ok(Guarded { writer, keeper, file, accepted_loss: accepted })
 }

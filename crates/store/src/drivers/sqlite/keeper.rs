@@ -99,6 +99,11 @@ impl Keeper {
         }
     }
 
+    /// Moves a log that hosts left behind which were killed too soon to move it: every start reads the whole log.
+    pub(super) fn move_log(&mut self) {
+        log_failure(self.checkpoint_all());
+    }
+
     fn finish(mut self) {
         if self.note_gone() {
             return;
