@@ -17,6 +17,7 @@ mod python;
 mod report;
 mod runs;
 mod sample;
+mod starts;
 mod streams;
 mod turns;
 
@@ -33,7 +34,7 @@ pub struct Plan {
     pub only: Vec<u8>,
     /// Folder for the data of the hosts.
     pub dir: PathBuf,
-    /// Interpreter for row 10, which is skipped without one.
+    /// Interpreter for rows 10 and 11, which are skipped without one.
     pub python: Option<PathBuf>,
     /// Called with a line at the start of each row.
     pub on_progress: fn(&str),
@@ -78,7 +79,7 @@ pub async fn measure(plan: &Plan) -> anyhow::Result<Report> {
     if plan.wants(9) {
         measures.extend(streams::measure(plan).await?);
     }
-    if let Some(python) = plan.python.as_deref().filter(|_| plan.wants(10)) {
+    if let Some(python) = plan.python.as_deref().filter(|_| (10..=11).any(|row| plan.wants(row))) {
         measures.extend(python::measure(plan, python).await?);
     }
     let machine = Machine::look(&plan.dir);

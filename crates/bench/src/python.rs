@@ -1,4 +1,5 @@
-//! Row 10: the same Python runner on the native wire and on that of LangBot, beside a bare Python pipe.
+//! Rows 10 and 11: the same Python runner on the native wire and on that of LangBot, beside a bare Python pipe; and
+//! its start.
 //!
 //! Invariant: both runners say the same with the same number of results; folder and processes are gone with the
 //! measurement.
@@ -8,7 +9,7 @@ use super::host::{AGENT, BenchHost, Setup};
 use super::pipe::Pipe;
 use super::report::{Baseline, Budget, Measure, Unit};
 use super::sample::Sample;
-use super::{Plan, direct, process};
+use super::{Plan, direct, process, starts};
 use anyhow::{Context, ensure};
 use std::path::{Path, PathBuf};
 use tokio::task::JoinSet;
@@ -34,13 +35,30 @@ struct Seen {
 }
 
 pub(super) async fn measure(plan: &Plan, python: &Path) -> anyhow::Result<Vec<Measure>> {
-    plan.note("row 10: a Python runner on both wires");
     let folder = Folder::make(&plan.dir)?;
-    let runs = plan.size(2_000, 200);
-    let bare = bare(python, &folder.0, runs)?;
     let venv = python.parent().and_then(Path::parent).context("the interpreter has no folder")?;
     let reach = format!("paths = [{venv:?}]\nplugin = \"bench/python\"\n");
-    let (dir, plugin) = (&folder.0, folder.0.join("plugin"));
+    let mut measures = Vec::new();
+    if plan.wants(10) {
+        plan.note("row 10: a Python runner on both wires");
+        measures.extend(both_wires(plan, python, &folder.0, &reach).await?);
+    }
+    if plan.wants(11) {
+        plan.note("row 11: starts of a runner");
+        measures.push(starts::measure(plan, python, &reach, &folder.0).await?);
+    }
+    Ok(measures)
+}
+
+async fn both_wires(
+    plan: &Plan,
+    python: &Path,
+    dir: &Path,
+    reach: &str,
+) -> anyhow::Result<Vec<Measure>> {
+    let runs = plan.size(2_000, 200);
+    let bare = bare(python, dir, runs)?;
+    let plugin = dir.join("plugin");
     let native = format!("command = [{python:?}, \"native.py\"]\ndir = {dir:?}\n{reach}");
     let langbot = format!("wire = \"langbot\"\ncommand = [{python:?}]\ndir = {plugin:?}\n{reach}");
     let mut measures = Vec::new();

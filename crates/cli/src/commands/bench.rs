@@ -13,7 +13,7 @@ use tokio::signal::unix::{SignalKind, signal};
 Starts its own hosts in temporary folders; running hosts are not touched.
 Rows: 1 one run at a time, 2 runs at once, 3 processor time, 4 calls from a run, 5 deltas,
 6 an idle host, 7 ten thousand open runs, 8 turns of the reference agent, 9 open streams,
-10 a Python runner on both wires (needs `--python`).
+10 a Python runner on both wires, 11 the start of a runner (both need `--python`).
 
 Examples:
   greenroom bench --quick
@@ -24,9 +24,9 @@ pub struct Args {
     #[arg(long)]
     quick: bool,
     /// Measure this row only; may be given several times
-    #[arg(long, value_name = "ROW", value_parser = clap::value_parser!(u8).range(1..=10))]
+    #[arg(long, value_name = "ROW", value_parser = clap::value_parser!(u8).range(1..=11))]
     only: Vec<u8>,
-    /// Interpreter that has `greenroom-sdk` and `langbot-plugin`, for row 10
+    /// Interpreter that has `greenroom-sdk` and `langbot-plugin`, for rows 10 and 11
     #[arg(long, value_name = "FILE")]
     python: Option<PathBuf>,
     /// Folder for the data of the hosts, on the disk to measure [default: the temporary folder of the system]
@@ -44,10 +44,12 @@ pub async fn run(args: Args) -> Outcome {
     let dir = args.dir.unwrap_or_else(std::env::temp_dir);
     let dir = std::path::absolute(&dir)?;
     let python = args.python.map(std::path::absolute).transpose()?;
-    if python.is_none() && args.only.contains(&10) {
+    if let Some(row) = args.only.iter().find(|row| **row >= 10 && python.is_none()) {
         let hint =
             "make one with `python3 -m venv`, install both packages, and pass its `bin/python`";
-        return Err(Failure::new("row 10 needs `--python FILE`").hint(hint).exit(Exit::Usage));
+        return Err(Failure::new(format!("row {row} needs `--python FILE`"))
+            .hint(hint)
+            .exit(Exit::Usage));
     }
     let (quick, only) = (args.quick, args.only);
     let plan = Plan { quick, only, dir, python, on_progress: output::note };
