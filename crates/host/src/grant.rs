@@ -6,7 +6,7 @@
 
 mod cache;
 
-pub(crate) use cache::{GrantCache, Sources};
+pub(crate) use cache::{GrantCache, Sources, is_same};
 
 use crate::context::Identity;
 use crate::resources::ResourceNames;
@@ -166,8 +166,12 @@ impl Grant {
     }
 
     /// The same grant, without the facts of other conversations.
-    pub(crate) fn within_conversation(&self) -> Arc<Self> {
-        let mut narrowed = self.clone();
+    pub(crate) fn within_conversation(self: &Arc<Self>) -> Arc<Self> {
+        let reaches = [self.history.reach, self.events.reach, self.artifacts.reach];
+        if !reaches.contains(&Reach::Workspace) {
+            return Arc::clone(self);
+        }
+        let mut narrowed = Self::clone(self);
         for reach in
             [&mut narrowed.history.reach, &mut narrowed.events.reach, &mut narrowed.artifacts.reach]
         {

@@ -22,6 +22,7 @@ use crate::proxy::meter::PluginBuckets;
 use crate::redaction::Redactor;
 use crate::resources::{ResourceSettings, Resources};
 use crate::settings::Settings;
+use crate::statics::ReferenceCache;
 use crate::tasks::Tasks;
 use crate::telemetry::{self, Telemetry};
 use crate::tool_vectors::{self, ToolVectors};
@@ -100,6 +101,7 @@ impl Host {
             budgets: Arc::new(budgets),
             tool_vectors: ToolVectors::default(),
             grant_cache: GrantCache::default(),
+            reference_cache: ReferenceCache::default(),
             granted_files: GrantedFiles::default(),
             ungranted: Ungranted::default(),
             telemetry: Telemetry::default(),

@@ -3,6 +3,10 @@
 //! Invariant: the same content has the same bytes, and so the same reference, in every run. A run resolves the
 //! references of its own grant only.
 
+mod cache;
+
+pub(crate) use cache::{ReferenceCache, Sources};
+
 use crate::grant::Grant;
 use crate::ids::hex;
 use crate::resources::{Resources, granted_resources};
@@ -20,7 +24,7 @@ pub(crate) const PREFIX: &str = "sha256:";
 const INSTRUCTIONS: [&str; 3] = ["prompt", "instructions", "system_prompt"];
 
 /// The references of a run, by the kind of their content.
-pub(crate) fn references(
+fn references(
     grant: &Grant,
     resources: &AgentResources,
     wanted: StaticRefs,

@@ -45,7 +45,7 @@ impl GrantCache {
             return (Arc::clone(&cached.grant), cached.doc.clone());
         }
         // Agents of an older configuration may have been removed.
-        cache.retain(|_, cached| is(&cached.settings, sources.settings));
+        cache.retain(|_, cached| is_same(&cached.settings, sources.settings));
         let names = sources.resources.names();
         let grant = Arc::new(Grant::build(agent, &sources.descriptor.manifest, &names));
         let doc = grant.to_doc();
@@ -64,14 +64,14 @@ impl GrantCache {
 
 impl Cached {
     fn is_of(&self, sources: Sources<'_>, tool_lists: &[u64]) -> bool {
-        is(&self.settings, sources.settings)
-            && is(&self.descriptor, sources.descriptor)
-            && is(&self.resources, sources.resources)
+        is_same(&self.settings, sources.settings)
+            && is_same(&self.descriptor, sources.descriptor)
+            && is_same(&self.resources, sources.resources)
             && self.tool_lists == tool_lists
     }
 }
 
 /// Whether both are the same object: a `Weak` keeps the address from being used again.
-fn is<T>(remembered: &Weak<T>, this: &Arc<T>) -> bool {
+pub(crate) fn is_same<T>(remembered: &Weak<T>, this: &Arc<T>) -> bool {
     std::ptr::eq(remembered.as_ptr(), Arc::as_ptr(this))
 }

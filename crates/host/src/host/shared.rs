@@ -18,6 +18,7 @@ use crate::proxy::meter::PluginBuckets;
 use crate::redaction::Redactor;
 use crate::resources::Resources;
 use crate::settings::Settings;
+use crate::statics::ReferenceCache;
 use crate::tasks::Tasks;
 use crate::telemetry::Telemetry;
 use crate::tool_vectors::ToolVectors;
@@ -69,6 +70,7 @@ pub(crate) struct Shared {
     pub(crate) budgets: Arc<Budgets>,
     pub(crate) tool_vectors: ToolVectors,
     pub(crate) grant_cache: GrantCache,
+    pub(crate) reference_cache: ReferenceCache,
     pub(crate) granted_files: GrantedFiles,
     pub(crate) ungranted: Ungranted,
     pub(crate) telemetry: Telemetry,

@@ -2,14 +2,14 @@
 
 use super::RunTask;
 use super::stop::{Stop, unavailable};
-use crate::context::ContextParts;
+use crate::context::{ContextParts, Identity};
 use crate::grant::Grant;
 use crate::granted_files::RunFile;
 use crate::ids::now_ms;
 use crate::live::Rights;
 use crate::proxy::audit::Subject;
 use crate::resources::{Resources, granted_resources};
-use crate::statics;
+use crate::statics::{self, Sources};
 use greenroom_protocol::{AgentRunRequest, AgentRunnerManifest, RunnerId};
 use greenroom_runtime::{RunHandle, Unavailable};
 use greenroom_store::StoreError;
@@ -65,8 +65,9 @@ impl RunTask {
         let grant = narrowed.as_ref().unwrap_or(grant);
         let resources = self.shared.resources.load_full();
         let files = self.shared.files_of(grant, &self.run.run_id).await;
+        let identity = self.shared.identity(&self.run, &self.envelope).within(grant);
         let mut context = loop {
-            match self.context(manifest, grant, &resources).await {
+            match self.context(manifest, grant, &resources, &identity).await {
                 Ok(context) => break context,
                 Err(error) => self.wait_for_store(&error).await?,
             }
@@ -80,7 +81,6 @@ impl RunTask {
         };
         fault::point("before_run_agent");
         // The runner may call as soon as it has the run: its rights are set first.
-        let identity = self.shared.identity(&self.run, &self.envelope).within(grant);
         let attempt = self.run.attempt;
         let subject = Arc::new(Subject {
             workspace_id: self.run.workspace_id.clone(),
@@ -142,33 +142,35 @@ impl RunTask {
     async fn context(
         &self,
         manifest: &AgentRunnerManifest,
-        grant: &Grant,
-        resources: &Resources,
+        grant: &Arc<Grant>,
+        resources: &Arc<Resources>,
+        identity: &Identity,
     ) -> Result<greenroom_protocol::AgentRunContext, StoreError> {
-        let identity = self.shared.identity(&self.run, &self.envelope).within(grant);
-        let (state, has_history_before) = self.shared.snapshot(&identity, grant).await?;
-        let mut resources = granted_resources(grant, resources);
+        let (state, has_history_before) = self.shared.snapshot(identity, grant).await?;
+        let tool_lists = resources.tools.lists();
+        let mut granted = granted_resources(grant, resources);
         // Actions that the surface of the run would refuse are not offered.
         let can = identity.capabilities.as_ref();
         let is_able = |action: &str| can.is_some_and(|can| can.actions.contains(action));
-        resources.platform_capabilities.retain(|action, _| is_able(action));
+        granted.platform_capabilities.retain(|action, _| is_able(action));
         let wanted = manifest.context.wants_static_context_refs;
-        let static_refs = statics::references(grant, &resources, wanted);
+        let sources = Sources { grant, resources, tool_lists, granted: &granted, wanted };
+        let static_refs = self.shared.reference_cache.of(&self.run.agent, sources);
         if statics::by_reference(manifest, grant) {
-            resources.tools.iter_mut().for_each(statics::without_schemas);
+            granted.tools.iter_mut().for_each(statics::without_schemas);
         }
         let parts = ContextParts {
             run: &self.run,
             envelope: &self.envelope,
             grant,
-            identity: &identity,
+            identity,
             state,
             has_history_before,
             cursors: &self.shared.cursors,
             run_token: self.shared.live.issue_token(&self.run.run_id, self.run.attempt),
             host_url: self.shared.settings.load().host_url.clone(),
-            traceparent: self.shared.traceparent(&identity),
-            resources,
+            traceparent: self.shared.traceparent(identity),
+            resources: granted,
             static_refs,
             remaining: self.live.deadline.left(),
             now_ms: now_ms(),
