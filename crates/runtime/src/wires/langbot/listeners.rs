@@ -2,8 +2,8 @@
 //!
 //! Invariant: nothing follows from what a listener does.
 
-use super::Session;
 use super::context::is_group;
+use super::{Session, chain};
 use crate::connection::{Connection, NoResult};
 use crate::listening::Heard;
 use serde_json::{Value, json};
@@ -61,7 +61,7 @@ pub(crate) fn events(heard: &Heard) -> Vec<Value> {
     };
     let launcher = launcher.or(event.conversation_id.as_deref()).unwrap_or_default();
     let text = event.input.text.as_deref().unwrap_or_default();
-    let chain = json!([{"type": "Plain", "text": text}]);
+    let chain = chain::of(&event.input);
     let from = match group {
         Some(group) => json!({"id": sender, "member_name": name, "permission": "MEMBER",
             "group": {"id": launcher, "permission": "MEMBER",
@@ -136,5 +136,20 @@ mod tests {
             ["GroupMessageReceived", "GroupCommandSent"]
         );
         assert_eq!(names(json!({"event_type": "timer.fired"}), None), [""; 0]);
+    }
+
+    #[test]
+    fn a_listener_is_told_of_pictures() {
+        let picture = json!({"type": "image", "url": "https://example.com/a.png"});
+        let event = json!({"event_type": "message.received",
+            "input": {"text": "see", "contents": [picture]}});
+        let event: NewEvent = serde_json::from_value(event).unwrap();
+        let told = events(&Heard { agent: "a".to_owned(), event, answer: None });
+        let expected = json!([{"type": "Plain", "text": "see"},
+            {"type": "Image", "image_id": "", "url": "https://example.com/a.png", "base64": ""}]);
+        for event in &told {
+            assert_eq!(event["message_chain"], expected, "{}", event["event_name"]);
+        }
+        assert_eq!(told.len(), 2);
     }
 }

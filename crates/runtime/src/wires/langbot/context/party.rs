@@ -1,5 +1,6 @@
 //! Who speaks and where, in LangBot's form.
 
+use super::super::chain;
 use greenroom_protocol::context::{AgentEventContext, ConversationContext, SubjectContext};
 use greenroom_protocol::{AgentRunContext, Object, RawEventRef};
 use serde::ser::{Serialize, SerializeMap, Serializer};
@@ -164,24 +165,40 @@ impl Serialize for Data<'_> {
         data.put("timestamp", &event.event_time.map_or(0.0, |time| time as f64))?;
         data.put("bot_uuid", &party.bot_id)?;
         data.put("adapter_name", &event.source)?;
-        if event.event_type == "message.received" {
-            let text = context.input.text.as_deref();
-            let chain = text.map(|text| json!({"type": "Plain", "text": text}));
+        if let Some(key) = person_of(&event.event_type) {
             let (id, name) = (party.sender_id, party.sender_name);
-            let sender =
+            let person =
                 json!({"id": id.unwrap_or_default(), "nickname": name.unwrap_or_default()});
+            data.put(key, &person)?;
+        }
+        if event.event_type == "message.received" {
             data.put("message_id", &event.event_id)?;
-            data.put("message_chain", &chain.as_slice())?;
-            data.put("sender", &sender)?;
+            data.put("message_chain", &chain::of(&context.input))?;
+        }
+        let is_message = event.event_type.starts_with("message.");
+        if is_message {
             data.put("chat_type", if party.is_group() { &"group" } else { &"private" })?;
             data.put("chat_id", &party.launcher_id)?;
-            if party.is_group() {
-                let name = party.group_name.unwrap_or_default();
-                data.put("group", &json!({"id": party.launcher_id, "name": name}))?;
-            }
+        }
+        if party.is_group() && (is_message || event.event_type.starts_with("group.")) {
+            let name = party.group_name.unwrap_or_default();
+            data.put("group", &json!({"id": party.launcher_id, "name": name}))?;
         }
         data.map.end()
     }
+}
+
+/// What the SDK's typed event of this type calls its actor.
+fn person_of(event_type: &str) -> Option<&'static str> {
+    Some(match event_type {
+        "message.received" => "sender",
+        "message.edited" => "editor",
+        "message.reaction" | "friend.request_received" | "friend.added" | "friend.removed" => {
+            "user"
+        }
+        "group.member_joined" | "group.member_left" | "group.member_banned" => "member",
+        _ => return None,
+    })
 }
 
 struct Fields<'a, M> {
