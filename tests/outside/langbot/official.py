@@ -165,19 +165,22 @@ def run(stage, rows):
 def differences(row, ours, theirs, known):
     """What the two hosts do not agree on, without what is known."""
     for cell in CELLS:
-        if (row.name, cell) in known:
-            continue
         (_, one), (_, other) = ours.get(cell, (None, None)), theirs.get(cell, (None, None))
         if one is None or other is None:
             continue
         if other[0] in ([], [OWN_ERROR]):
             print(f"{row.name} {cell}: not compared, LangBot did not answer")
             continue
+        found = []
         if one[0] != other[0]:
-            yield f"{row.name} {cell}: shown {one[0]}, by LangBot {other[0]}"
+            found.append(f"{row.name} {cell}: shown {one[0]}, by LangBot {other[0]}")
         requests, expected = comparable(one[1]), comparable(other[1])
         if requests != expected:
-            yield f"{row.name} {cell}: asked {json.dumps(requests)}\n    by LangBot {json.dumps(expected)}"
+            found.append(f"{row.name} {cell}: asked {json.dumps(requests)}\n    by LangBot {json.dumps(expected)}")
+        if (row.name, cell) not in known:
+            yield from found
+        elif not found:
+            print(f"{row.name} {cell}: known as different, and the same here")
 
 
 def arguments():
