@@ -8,6 +8,7 @@ use crate::context::{Envelope, Identity};
 use crate::gateway::{ClientBranch, Refusal, Sender, hash};
 use crate::host::Host;
 use crate::ids::{self, now_ms, rfc3339};
+use greenroom_protocol::context::ASKED_GROUP;
 use greenroom_protocol::interaction::INTERACTION;
 use greenroom_protocol::payload::Message;
 use greenroom_protocol::{
@@ -182,7 +183,11 @@ fn answering(
 ) -> NewEvent {
     let submission = json!(answer);
     let text = answer.action_id.clone().unwrap_or_else(|| "submitted".to_owned());
-    let data = Object::from_iter([("action_id".to_owned(), json!(answer.action_id))]);
+    let mut data = Object::from_iter([("action_id".to_owned(), json!(answer.action_id))]);
+    if let Some(group) = to.subject.as_ref().and_then(SubjectContext::group) {
+        let group = json!({"subject_id": group.id, "data": group.data});
+        data.insert(ASKED_GROUP.to_owned(), group);
+    }
     NewEvent {
         event_type: INTERACTION_SUBMITTED.to_owned(),
         event_id: Some(id),

@@ -118,6 +118,21 @@ async fn of_many_answers_at_once_one_counts() {
 }
 
 #[tokio::test]
+async fn an_answer_is_of_the_group_that_was_asked() {
+    let stage = stage().await;
+    let mut event = event("asks", "c1", "order");
+    event["subject"] = json!({"subject_type": "group", "subject_id": "g1"});
+    let run_id = stage.api.send_event(&event).await.run_id.unwrap();
+    stage.api.ended_run(&run_id).await;
+    let (status, first) = answer(&stage, &run_id, &order("tea")).await;
+    assert_eq!(status, 202, "{first}");
+    stage.api.ended_run(first["run_id"].as_str().unwrap()).await;
+    let mut expected = returned("tea");
+    expected["group"] = "g1".into();
+    assert_eq!(last_answer(&stage, "c1").await, expected);
+}
+
+#[tokio::test]
 async fn a_file_of_an_answer_is_one_of_its_conversation_and_reaches_the_plugin() {
     let stage = stage().await;
     let run = stage.play("asks", "c1", "report").await;

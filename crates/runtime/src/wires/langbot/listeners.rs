@@ -2,10 +2,10 @@
 //!
 //! Invariant: nothing follows from what a listener does.
 
-use super::context::is_group;
 use super::{Session, chain};
 use crate::connection::{Connection, NoResult};
 use crate::listening::Heard;
+use greenroom_protocol::context::SubjectContext;
 use serde_json::{Value, json};
 use std::time::Duration;
 use tokio::time::timeout;
@@ -53,10 +53,10 @@ pub(crate) fn events(heard: &Heard) -> Vec<Value> {
     let actor = event.actor.as_ref();
     let sender = actor.and_then(|actor| actor.actor_id.as_deref()).unwrap_or_default();
     let name = actor.and_then(|actor| actor.actor_name.as_deref()).unwrap_or_default();
-    let group = event.subject.as_ref().filter(|subject| is_group(subject));
+    let group = event.subject.as_ref().and_then(SubjectContext::group);
     let (kind, word) = if group.is_some() { ("Group", "group") } else { ("Person", "person") };
     let launcher = match group {
-        Some(group) => group.subject_id.as_deref(),
+        Some(group) => group.id,
         None => Some(sender).filter(|sender| !sender.is_empty()),
     };
     let launcher = launcher.or(event.conversation_id.as_deref()).unwrap_or_default();
@@ -65,7 +65,7 @@ pub(crate) fn events(heard: &Heard) -> Vec<Value> {
     let from = match group {
         Some(group) => json!({"id": sender, "member_name": name, "permission": "MEMBER",
             "group": {"id": launcher, "permission": "MEMBER",
-                "name": group.data.get("name").and_then(Value::as_str).unwrap_or_default()}}),
+                "name": group.data.and_then(|data| data.get("name")?.as_str()).unwrap_or_default()}}),
         None => json!({"id": sender, "nickname": name, "remark": ""}),
     };
     let message = json!({"type": if group.is_some() { "GroupMessage" } else { "FriendMessage" },

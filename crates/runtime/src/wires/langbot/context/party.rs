@@ -6,13 +6,6 @@ use greenroom_protocol::{AgentRunContext, Object, RawEventRef};
 use serde::ser::{Serialize, SerializeMap, Serializer};
 use serde_json::{Value, json};
 
-/// Subjects that are a group of people.
-const GROUPS: [&str; 4] = ["group", "channel", "room", "guild"];
-
-pub(in super::super) fn is_group(subject: &SubjectContext) -> bool {
-    GROUPS.contains(&subject.subject_type.as_str())
-}
-
 /// The session of a run, as commands and tools know it.
 pub(in super::super) fn session(context: &AgentRunContext) -> Value {
     let party = Party::of(context);
@@ -33,13 +26,12 @@ pub(super) struct Party<'a> {
 impl<'a> Party<'a> {
     pub(super) fn of(context: &'a AgentRunContext) -> Self {
         let actor = context.actor.as_ref();
-        let subject = context.subject.as_ref();
-        let group = subject.filter(|subject| is_group(subject));
+        let group = context.subject.as_ref().and_then(SubjectContext::group);
         let conversation = context.conversation.as_ref();
         let conversation_id = conversation.and_then(|known| known.conversation_id.as_deref());
         let sender_id = actor.and_then(|actor| actor.actor_id.as_deref());
         let launcher_id = match group {
-            Some(group) => group.subject_id.as_deref().or(conversation_id),
+            Some(group) => group.id.or(conversation_id),
             None => sender_id.or(conversation_id),
         };
         let bot_id = conversation.and_then(|known| known.bot_id.as_deref());
@@ -49,7 +41,7 @@ impl<'a> Party<'a> {
             launcher_id: launcher_id.unwrap_or(&context.event.event_id),
             sender_id,
             sender_name: actor.and_then(|actor| actor.actor_name.as_deref()),
-            group_name: group.and_then(|group| group.data.get("name")?.as_str()),
+            group_name: group.and_then(|group| group.data?.get("name")?.as_str()),
             bot_id: bot_id.or(agent).unwrap_or("greenroom"),
         }
     }

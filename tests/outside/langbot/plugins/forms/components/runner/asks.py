@@ -42,6 +42,8 @@ class Asks(Runner):
             shown = {"id": answer.interaction_id, "action": answer.action_id, "values": answer.values,
                      "recent": abs(time.time() - answer.submitted_at) < 60, "text": ctx.input.to_text(),
                      "subject": [ctx.subject.subject_type, ctx.subject.subject_id], "actor": ctx.actor.actor_id}
+            if ctx.conversation.launcher_type == "group":
+                shown["group"] = ctx.conversation.launcher_id
             if ctx.input.attachments:
                 shown["files"] = [[file.name, file.content] for file in ctx.input.attachments]
             yield RunnerResult.run_completed(ctx.run_id, Message(role="assistant", content=json.dumps(shown)))
