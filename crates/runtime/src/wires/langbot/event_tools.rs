@@ -156,9 +156,10 @@ mod tests {
             actor: serde_json::from_value(json!({"actor_type": "user", "actor_id": "u1",
                 "actor_name": "Ann", "metadata": {"username": "ann", "secret": 1}}))
             .unwrap(),
-            group: serde_json::from_value(json!({"subject_type": "group", "subject_id": "g1",
-                "data": {"name": "Team"}}))
-            .unwrap(),
+            group: Some(Group {
+                id: "g1".to_owned(),
+                data: Object::from_iter([("name".to_owned(), "Team".into())]),
+            }),
         }
     }
 
