@@ -227,15 +227,11 @@ impl ContextParts<'_> {
     }
 }
 
-/// Subjects that are a group of people.
-const GROUPS: [&str; 4] = ["group", "channel", "room", "guild"];
-
 /// Who started the conversation, as LangBot counts it: the group that the event is about, else the person.
 fn launcher(event: &NewEvent) -> (&'static str, Option<String>) {
-    let is_group = |subject: &&SubjectContext| GROUPS.contains(&subject.subject_type.as_str());
     let conversation = || event.conversation_id.clone();
-    match event.subject.as_ref().filter(is_group) {
-        Some(group) => ("group", group.subject_id.clone().or_else(conversation)),
+    match event.subject.as_ref().and_then(SubjectContext::group) {
+        Some(group) => ("group", group.id.map(str::to_owned).or_else(conversation)),
         None => {
             let person = event.actor.as_ref().and_then(|actor| actor.actor_id.clone());
             ("person", person.or_else(conversation))

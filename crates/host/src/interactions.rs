@@ -8,11 +8,12 @@ use crate::context::{Envelope, Identity};
 use crate::gateway::{ClientBranch, Refusal, Sender, hash};
 use crate::host::Host;
 use crate::ids::{self, now_ms, rfc3339};
+use greenroom_protocol::context::ASKED_GROUP;
 use greenroom_protocol::interaction::INTERACTION;
 use greenroom_protocol::payload::Message;
 use greenroom_protocol::{
-    AgentInput, EventAnswer, INTERACTION_SUBMITTED, InteractionRequest, InteractionSubmission,
-    NewEvent, Object, SubjectContext,
+    AgentInput, ArtifactRef, EventAnswer, INTERACTION_SUBMITTED, InteractionRequest,
+    InteractionSubmission, NewEvent, Object, SubjectContext,
 };
 use greenroom_store::types::{EventRow, HostEvent, RunRow};
 use greenroom_store::{StoreError, reads};
@@ -148,16 +149,23 @@ impl Host {
         }
         let body = event.and_then(|event| event.body).ok_or(Refusal::Gone)?;
         let envelope: Envelope = serde_json::from_str(&body).map_err(|_| Refusal::Gone)?;
+        let mut event = answering(&run, envelope.event, (id, &answer));
+        let files = question.request.files(&answer);
+        event.input.attachments = attachments(&files);
+        let body = to_raw_value(&event).unwrap_or_else(|_| RawValue::NULL.to_owned());
+        if !is_answered {
+            // Not part of what is hashed: it is the same answer once its files have expired.
+            self.shared.describe(sender, &mut event).await?;
+            check_files(&files, &event.input.attachments)?;
+        }
         let sender = Sender {
             // The log has one answer, whoever gives it; its run reaches what the run that asked does.
             limit: None,
-            continues: envelope.limited_to.clone(),
-            adapter: envelope.adapter.clone(),
+            continues: envelope.limited_to,
             branch: envelope.adapter.is_some().then(ClientBranch::default),
+            adapter: envelope.adapter,
             ..sender.clone()
         };
-        let event = answering(&run, envelope.event, (id, &answer));
-        let body = to_raw_value(&event).unwrap_or_else(|_| RawValue::NULL.to_owned());
         let ingested = Ingested { event, raw_ref: None, kept: Vec::new() };
         match self.accept_ingested(&sender, ingested, hash(&body)).await {
             Ok((answered, _)) => Ok(Some(answered)),
@@ -175,7 +183,11 @@ fn answering(
 ) -> NewEvent {
     let submission = json!(answer);
     let text = answer.action_id.clone().unwrap_or_else(|| "submitted".to_owned());
-    let data = Object::from_iter([("action_id".to_owned(), json!(answer.action_id))]);
+    let mut data = Object::from_iter([("action_id".to_owned(), json!(answer.action_id))]);
+    if let Some(group) = to.subject.as_ref().and_then(SubjectContext::group) {
+        let group = json!({"subject_id": group.id, "data": group.data});
+        data.insert(ASKED_GROUP.to_owned(), group);
+    }
     NewEvent {
         event_type: INTERACTION_SUBMITTED.to_owned(),
         event_id: Some(id),
@@ -197,6 +209,27 @@ fn answering(
         conversation_id: run.conversation_id.clone(),
         metadata: Object::new(),
         ..to
+    }
+}
+
+/// The files of an answer are files of its event, so that the runner may read them.
+fn attachments(files: &[(&str, &str)]) -> Vec<ArtifactRef> {
+    let file = |artifact_id: &str| ArtifactRef {
+        artifact_id: artifact_id.to_owned(),
+        ..ArtifactRef::default()
+    };
+    files.iter().map(|(_, artifact_id)| file(artifact_id)).collect()
+}
+
+/// Refuses files that the sender cannot attach to the conversation: those have no description.
+fn check_files(files: &[(&str, &str)], described: &[ArtifactRef]) -> Result<(), Refusal> {
+    let mut pairs = files.iter().zip(described);
+    match pairs.find(|(_, file)| file.sha256.is_none()) {
+        Some(((field, _), _)) => {
+            let clause = "must be the id of an artifact of this conversation";
+            Err(Refusal::Invalid(format!("field `{field}` {clause}")))
+        }
+        None => Ok(()),
     }
 }
 

@@ -3,6 +3,7 @@
 //! Invariant: field names, defaults and value sets are the seed's; fields that a newer host adds survive a
 //! round trip through an older SDK. Fields of the seed are written even if null.
 
+use crate::interaction::INTERACTION;
 use crate::version::default_version;
 use crate::{
     AgentResources, ArtifactRef, ContentElement, Object, RawEventRef, RunnerId, StaticContextRef,
@@ -127,6 +128,29 @@ pub struct SubjectContext {
     /// Unknown fields, preserved.
     #[serde(flatten)]
     pub extra: Object,
+}
+
+/// Subjects that are a group of people.
+const GROUPS: [&str; 4] = ["group", "channel", "room", "guild"];
+/// The key in the data of an answer's subject: the group that was asked.
+pub const ASKED_GROUP: &str = "group";
+
+/// A group of people that an event is about.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct GroupRef<'a> {
+    pub id: Option<&'a str>,
+    pub data: Option<&'a Object>,
+}
+
+impl SubjectContext {
+    /// The group that the subject is. The answer to a question is about the group that was asked.
+    pub fn group(&self) -> Option<GroupRef<'_>> {
+        if GROUPS.contains(&self.subject_type.as_str()) {
+            return Some(GroupRef { id: self.subject_id.as_deref(), data: Some(&self.data) });
+        }
+        let group = self.data.get(ASKED_GROUP).filter(|_| self.subject_type == INTERACTION)?;
+        Some(GroupRef { id: group["subject_id"].as_str(), data: group["data"].as_object() })
+    }
 }
 
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]

@@ -163,6 +163,16 @@ impl InteractionRequest {
         }
         self.fields.iter().try_for_each(|field| field.check(answer.values.get(&field.id)))
     }
+
+    /// The files of an answer: ids of fields, each with the id of an artifact.
+    pub fn files<'a>(&'a self, answer: &'a InteractionSubmission) -> Vec<(&'a str, &'a str)> {
+        let files = self.fields.iter().filter(|field| field.kind == InteractionFieldKind::File);
+        let given = files.filter_map(|field| {
+            let value = answer.values.get(&field.id)?.as_str()?;
+            Some((field.id.as_str(), value))
+        });
+        given.filter(|(_, artifact_id)| !artifact_id.is_empty()).collect()
+    }
 }
 
 impl InteractionField {
@@ -193,7 +203,7 @@ impl InteractionField {
                 value.as_array().is_some_and(|items| items.iter().all(is_option)),
                 "a list of its options",
             ),
-            // The id of an artifact.
+            // Whether there is such an artifact is for the host to say.
             InteractionFieldKind::File => (value.is_string(), "the id of an artifact"),
         };
         if fits { Ok(()) } else { Err(format!("field `{id}` must be {kind}")) }

@@ -4,13 +4,15 @@
 
 GREENROOM is the binary. PLUGINS is a folder with checkouts of `langbot-plugin-sdk` (branch `dev/4.11.x`),
 `langbot-agent-runner` and `langbot-local-agent`; nothing of them is changed: the plugins are copied.
-With `--newer` the copies get the names of the newer dialect and run on the published SDK.
+With `--newer` the copies get the names of the newer dialect and run on the published SDK; a plugin that is in a checkout
+of `langbot-plugins` runs from there, as it is.
 PYTHON has the host that they were written for; what it shows and asks is then compared.
 """
 
 import argparse
 import json
 import pathlib
+import re
 import shutil
 import subprocess
 import sys
@@ -25,6 +27,8 @@ from hosts.langbot import OWN_ERROR, Langbot
 from newer import renamed
 from table import CELLS, FILE, ROWS, Cli, asked, comparable, forget, free_port
 
+# Where a plugin has another folder in `langbot-plugins`.
+NEWER_FOLDERS = {"langbot-local-agent": "LocalAgent"}
 # The SDK of the newer dialect, as `tests/prepare.sh` installs it.
 PUBLISHED = "0.7.18"
 HERE = pathlib.Path(__file__).parent
@@ -59,11 +63,20 @@ def sources(given, folder):
     made = {}
 
     def source(path):
+        own = checkouts / "langbot-plugins/Runner" / NEWER_FOLDERS.get(path, pathlib.Path(path).name)
+        if own.exists():
+            return own
         if path not in made:
             made[path] = renamed(checkouts / path, folder / "newer" / path)
         return made[path]
 
     return f"langbot-plugin=={PUBLISHED}", source
+
+
+def identity(source):
+    """The author and the name in a plugin's manifest."""
+    metadata = (source / "manifest.yaml").read_text().partition("\nmetadata:\n")[2]
+    return "/".join(re.search(rf"^  {key}: (\S+)$", metadata, re.M)[1] for key in ("author", "name"))
 
 
 class Stage:
@@ -82,11 +95,12 @@ class Stage:
                 fake.gateway, url = port, fake.url
             self.fakes[row.name] = fake
             config = row.config(url, folder, port, python)
-            host.add(row.name, source, row.plugin, python, config, GRANT, env=row.env(fake, folder))
+            plugin = identity(source)
+            host.add(row.name, source, plugin, python, config, GRANT, env=row.env(fake, folder))
             if isinstance(fake, Behind):
                 shutil.copy(fake.certificate, folder / CERTIFICATE)
             if isinstance(row.fake, str):
-                host.add(f"{row.name}-steered", source, row.plugin, python, config, GRANT, queue="steer")
+                host.add(f"{row.name}-steered", source, plugin, python, config, GRANT, queue="steer")
                 shutil.copytree(HERE / "fakes", folder / "fakes", dirs_exist_ok=True)
 
     def play(self, row, conversation, text, **given):
@@ -165,19 +179,22 @@ def run(stage, rows):
 def differences(row, ours, theirs, known):
     """What the two hosts do not agree on, without what is known."""
     for cell in CELLS:
-        if (row.name, cell) in known:
-            continue
         (_, one), (_, other) = ours.get(cell, (None, None)), theirs.get(cell, (None, None))
         if one is None or other is None:
             continue
         if other[0] in ([], [OWN_ERROR]):
             print(f"{row.name} {cell}: not compared, LangBot did not answer")
             continue
+        found = []
         if one[0] != other[0]:
-            yield f"{row.name} {cell}: shown {one[0]}, by LangBot {other[0]}"
+            found.append(f"{row.name} {cell}: shown {one[0]}, by LangBot {other[0]}")
         requests, expected = comparable(one[1]), comparable(other[1])
         if requests != expected:
-            yield f"{row.name} {cell}: asked {json.dumps(requests)}\n    by LangBot {json.dumps(expected)}"
+            found.append(f"{row.name} {cell}: asked {json.dumps(requests)}\n    by LangBot {json.dumps(expected)}")
+        if (row.name, cell) not in known:
+            yield from found
+        elif not found:
+            print(f"{row.name} {cell}: known as different, and the same here")
 
 
 def arguments():

@@ -113,7 +113,7 @@ async fn a_runner_is_told_who_speaks_where_and_to_whom() {
     assert_eq!(
         told,
         json!({"launcher": ["group", "g1"], "sender": "u1", "session": "group_g1", "bot": "b1",
-            "event": ["MessageReceivedEvent", "who", "u1"], "config": {"tone": "calm"},
+            "event": ["MessageReceivedEvent", "who[Image]", "u1"], "config": {"tone": "calm"},
             "attachments": [{"type": "image", "source": "url", "url": "https://example.com/a.png"}],
             "reply": true,
             "contents": [{"type": "image_url", "image_url": {"url": "https://example.com/a.png"}}]})

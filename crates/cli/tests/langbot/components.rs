@@ -52,6 +52,38 @@ async fn tools_of_a_plugin_are_granted_called_and_audited_like_any() {
 }
 
 #[tokio::test]
+async fn a_plugin_lists_its_own_components_outside_of_a_run() {
+    let stage = stage().await;
+    stage.api.ready_runner("kit").await;
+    let told = stage.told("calls", "c1", &call("kit.own", json!({}))).await;
+    let own = &told[0]["ok"];
+    let add = json!(["add", "Adds two numbers.", "Adds two numbers."]);
+    let tools = own["tools"].as_array().unwrap_or_else(|| panic!("{told}"));
+    assert!(tools.contains(&add) && tools.len() == 7, "{told}");
+    assert_eq!(
+        (&own["commands"], &own["plugins"], &own["version"]),
+        (&json!(["weather"]), &json!(["kit"]), &json!(true))
+    );
+}
+
+#[tokio::test]
+async fn an_answer_of_a_tool_that_is_too_long_ends_its_call_alone() {
+    let stage = stage().await;
+    let before = stage.api.ready_runner("kit").await["pid"].clone();
+    let told = stage.told("calls", "c1", &call("kit.big", json!({"mib": 17}))).await;
+    let error = told[0]["details"]["tool_error"]["message"].as_str();
+    let error = error.unwrap_or_else(|| panic!("{told}"));
+    assert!(error.contains("exceeds 16777216 byte limit"), "{error}");
+    let told = stage.told("calls", "c1", &call("kit.big", json!({"mib": 12}))).await;
+    let bytes = 12 * 1024 * 1024 + r#"{"text":""}"#.len();
+    assert_eq!(told[0]["ok"]["artifact"]["size_bytes"], json!(bytes));
+    let told = stage.told("calls", "c1", &call("kit.add", json!({"a": 1, "b": 1}))).await;
+    assert_eq!(told, json!([{"ok": {"sum": 2}}]));
+    let after = stage.api.ready_runner("kit").await;
+    assert_eq!((&after["pid"], &after["restarts"]), (&before, &json!(0)));
+}
+
+#[tokio::test]
 async fn more_calls_than_a_plugin_serves_at_once_wait_for_their_turn() {
     // Two plugins that call, since each has fewer runs at once than the plugin with the tool takes.
     let second = agent("second", "second", "calls", "grant = { tools = [\"kit.*\"] }");

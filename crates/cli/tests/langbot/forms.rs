@@ -118,6 +118,53 @@ async fn of_many_answers_at_once_one_counts() {
 }
 
 #[tokio::test]
+async fn an_answer_is_of_the_group_that_was_asked() {
+    let stage = stage().await;
+    let mut event = event("asks", "c1", "order");
+    event["subject"] = json!({"subject_type": "group", "subject_id": "g1"});
+    let run_id = stage.api.send_event(&event).await.run_id.unwrap();
+    stage.api.ended_run(&run_id).await;
+    let (status, first) = answer(&stage, &run_id, &order("tea")).await;
+    assert_eq!(status, 202, "{first}");
+    stage.api.ended_run(first["run_id"].as_str().unwrap()).await;
+    let mut expected = returned("tea");
+    expected["group"] = "g1".into();
+    assert_eq!(last_answer(&stage, "c1").await, expected);
+}
+
+#[tokio::test]
+async fn a_file_of_an_answer_is_one_of_its_conversation_and_reaches_the_plugin() {
+    let stage = stage().await;
+    let run = stage.play("asks", "c1", "report").await;
+    let upload = async |target: &str| {
+        let upload = Request::post(target, "sums").header("content-type", "text/plain");
+        let (_, artifact) = stage.api.json(upload).await.unwrap();
+        artifact["artifact_id"].as_str().unwrap().to_owned()
+    };
+    let given = |id: &str| json!({"interaction_id": "report-1", "values": {"report": id}});
+    let other = upload("/v1/artifacts?name=a.txt&conversation_id=c2").await;
+    for id in ["no such file", other.as_str()] {
+        let (status, body) = answer(&stage, &run.run_id, &given(id)).await;
+        let problem = "field `report` must be the id of an artifact of this conversation";
+        assert_eq!((status, &body["error"]["message"]), (400, &json!(problem)), "{id}");
+    }
+    let own = upload("/v1/artifacts?name=a.txt&conversation_id=c1").await;
+    let (status, first) = answer(&stage, &run.run_id, &given(&own)).await;
+    assert_eq!(status, 202, "{first}");
+    stage.api.ended_run(first["run_id"].as_str().unwrap()).await;
+    let returned = last_answer(&stage, "c1").await;
+    assert_eq!(returned["values"], json!({"report": own}));
+    let files = returned["files"].as_array().unwrap_or_else(|| panic!("{returned}"));
+    assert_eq!((files.len(), &files[0][0]), (1, &json!("a.txt")));
+    assert!(files[0][1].as_str().unwrap().ends_with(";base64,c3Vtcw=="), "{returned}");
+    // The same again changes nothing; another answer is refused.
+    let (status, again) = answer(&stage, &run.run_id, &given(&own)).await;
+    assert_eq!((status, &again["run_id"]), (202, &first["run_id"]));
+    let (status, body) = answer(&stage, &run.run_id, &given(&other)).await;
+    assert_eq!(status, 409, "{body}");
+}
+
+#[tokio::test]
 async fn a_question_outlives_the_host_and_expires_by_itself() {
     let mut stage = stage().await;
     let run = stage.play("asks", "c1", "order").await;

@@ -84,7 +84,11 @@ impl Shared {
 
     /// Describes the artifacts that an event refers to as they are stored, whatever the sender says about them: a
     /// runner decides by the type whether its model can read them.
-    async fn describe(&self, sender: &Sender, event: &mut NewEvent) -> Result<(), Refusal> {
+    pub(crate) async fn describe(
+        &self,
+        sender: &Sender,
+        event: &mut NewEvent,
+    ) -> Result<(), Refusal> {
         let ids = uploads_of(event);
         if ids.is_empty() {
             return Ok(());

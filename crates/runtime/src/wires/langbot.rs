@@ -5,6 +5,7 @@
 
 mod actions;
 pub(super) mod card;
+mod chain;
 mod chunks;
 mod commands;
 mod content;
@@ -17,6 +18,7 @@ pub(crate) mod listeners;
 pub(crate) mod manifest;
 mod messages;
 mod numbers;
+mod own;
 pub(super) mod pairing;
 mod records;
 mod replies;
@@ -172,6 +174,11 @@ impl Session {
 
     pub(crate) fn version(&self) -> Value {
         json!({"version": self.host_version, "api_features": API_FEATURES})
+    }
+
+    /// The answer to an action about plugins and their components, once the plugin has registered.
+    pub(crate) fn listed(&self, action: &str) -> Option<Value> {
+        own::listed(action, self.registered.borrow().as_ref()?)
     }
 
     /// Registers the plugin, which proves that it is the process that was started.

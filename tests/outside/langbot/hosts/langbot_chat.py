@@ -9,8 +9,10 @@ import sys
 from websockets.exceptions import ConnectionClosed
 from websockets.sync.client import connect
 
-# A turn is over when nothing changes for this long after a final message.
+# A turn is over when nothing changes for this long after a final message,
 QUIET_S = 0.7
+# or when nothing comes for this long.
+PATIENCE_S = 60
 
 
 def turn(socket, known):
@@ -22,7 +24,7 @@ def turn(socket, known):
             waited = 0.0
         except TimeoutError:
             waited += QUIET_S
-            if waited > 20:
+            if waited > PATIENCE_S:
                 break
             continue
         except ConnectionClosed:

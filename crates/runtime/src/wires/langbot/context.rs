@@ -18,7 +18,7 @@ use serde::Serialize;
 use serde_json::Value;
 use std::time::SystemTime;
 
-pub(super) use party::{is_group, session};
+pub(super) use party::session;
 
 mod party;
 mod resources;

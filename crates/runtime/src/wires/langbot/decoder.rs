@@ -178,7 +178,10 @@ impl Decoder {
                 let accepted = index.is_some_and(|index| self.session.acknowledged(&stream, index));
                 Ok(json!({"accepted": accepted}))
             }
-            _ => return self.host_action(connection, id, action, frame, take),
+            _ => match self.session.listed(action) {
+                Some(listed) => Ok(listed),
+                None => return self.host_action(connection, id, action, frame, take),
+            },
         };
         take(answered(&id, answer));
     }

@@ -2,8 +2,7 @@
 //!
 //! Invariant: they read nothing but the event; a party that the event does not have has no tool.
 
-use super::context::is_group;
-use greenroom_protocol::context::{ActorContext, SubjectContext};
+use greenroom_protocol::context::{ActorContext, GroupRef, SubjectContext};
 use greenroom_protocol::manifest::ToolPermission;
 use greenroom_protocol::{AgentAPIError, AgentRunContext, ErrorCode, Object, ToolResource};
 use serde_json::{Value, json};
@@ -12,7 +11,19 @@ use serde_json::{Value, json};
 #[derive(Debug)]
 pub(crate) struct EventParties {
     actor: Option<ActorContext>,
-    group: Option<SubjectContext>,
+    group: Option<Group>,
+}
+
+#[derive(Debug)]
+struct Group {
+    id: String,
+    data: Object,
+}
+
+impl Group {
+    fn of(group: GroupRef<'_>) -> Option<Self> {
+        Some(Self { id: group.id?.to_owned(), data: group.data.cloned().unwrap_or_default() })
+    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -37,10 +48,10 @@ const TOOLS: [(Party, &str, &str, &str); 3] = [
 impl EventParties {
     pub(super) fn of(context: &AgentRunContext) -> Self {
         let has_id = |actor: &&ActorContext| actor.actor_id.is_some();
-        let group = context.subject.as_ref();
+        let group = context.subject.as_ref().and_then(SubjectContext::group);
         Self {
             actor: context.actor.as_ref().filter(has_id).cloned(),
-            group: group.filter(|group| is_group(group) && group.subject_id.is_some()).cloned(),
+            group: group.and_then(Group::of),
         }
     }
 
@@ -81,7 +92,7 @@ impl EventParties {
     /// Whether the parameters name no one but the parties of the event.
     fn is_about(&self, params: &Value) -> bool {
         let actor = self.actor.as_ref().and_then(|actor| actor.actor_id.as_deref());
-        let group = self.group.as_ref().and_then(|group| group.subject_id.as_deref());
+        let group = self.group.as_ref().map(|group| group.id.as_str());
         let fits =
             |key: &str, own: Option<&str>| params[key].is_null() || params[key].as_str() == own;
         fits("user_id", actor) && fits("group_id", group)
@@ -94,7 +105,7 @@ impl EventParties {
             Party::Member => {
                 let (actor, of) = self.actor.as_ref().zip(self.group.as_ref())?;
                 let role = actor.metadata.get("role").cloned();
-                Some(json!({"user": user(actor), "group_id": of.subject_id,
+                Some(json!({"user": user(actor), "group_id": of.id,
                     "role": role.unwrap_or_else(|| "member".into()),
                     "display_name": actor.actor_name}))
             }
@@ -110,8 +121,8 @@ fn user(actor: &ActorContext) -> Value {
     user
 }
 
-fn group(group: &SubjectContext) -> Value {
-    let mut found = json!({"id": group.subject_id, "name": ""});
+fn group(group: &Group) -> Value {
+    let mut found = json!({"id": group.id, "name": ""});
     let keys = ["name", "description", "member_count", "avatar_url", "owner_id"];
     copy(&group.data, &keys, &mut found);
     found
@@ -145,9 +156,10 @@ mod tests {
             actor: serde_json::from_value(json!({"actor_type": "user", "actor_id": "u1",
                 "actor_name": "Ann", "metadata": {"username": "ann", "secret": 1}}))
             .unwrap(),
-            group: serde_json::from_value(json!({"subject_type": "group", "subject_id": "g1",
-                "data": {"name": "Team"}}))
-            .unwrap(),
+            group: Some(Group {
+                id: "g1".to_owned(),
+                data: Object::from_iter([("name".to_owned(), "Team".into())]),
+            }),
         }
     }
 

@@ -2,10 +2,10 @@
 //!
 //! Invariant: nothing follows from what a listener does.
 
-use super::Session;
-use super::context::is_group;
+use super::{Session, chain};
 use crate::connection::{Connection, NoResult};
 use crate::listening::Heard;
+use greenroom_protocol::context::SubjectContext;
 use serde_json::{Value, json};
 use std::time::Duration;
 use tokio::time::timeout;
@@ -53,19 +53,19 @@ pub(crate) fn events(heard: &Heard) -> Vec<Value> {
     let actor = event.actor.as_ref();
     let sender = actor.and_then(|actor| actor.actor_id.as_deref()).unwrap_or_default();
     let name = actor.and_then(|actor| actor.actor_name.as_deref()).unwrap_or_default();
-    let group = event.subject.as_ref().filter(|subject| is_group(subject));
+    let group = event.subject.as_ref().and_then(SubjectContext::group);
     let (kind, word) = if group.is_some() { ("Group", "group") } else { ("Person", "person") };
     let launcher = match group {
-        Some(group) => group.subject_id.as_deref(),
+        Some(group) => group.id,
         None => Some(sender).filter(|sender| !sender.is_empty()),
     };
     let launcher = launcher.or(event.conversation_id.as_deref()).unwrap_or_default();
     let text = event.input.text.as_deref().unwrap_or_default();
-    let chain = json!([{"type": "Plain", "text": text}]);
+    let chain = chain::of(&event.input);
     let from = match group {
         Some(group) => json!({"id": sender, "member_name": name, "permission": "MEMBER",
             "group": {"id": launcher, "permission": "MEMBER",
-                "name": group.data.get("name").and_then(Value::as_str).unwrap_or_default()}}),
+                "name": group.data.and_then(|data| data.get("name")?.as_str()).unwrap_or_default()}}),
         None => json!({"id": sender, "nickname": name, "remark": ""}),
     };
     let message = json!({"type": if group.is_some() { "GroupMessage" } else { "FriendMessage" },
@@ -136,5 +136,20 @@ mod tests {
             ["GroupMessageReceived", "GroupCommandSent"]
         );
         assert_eq!(names(json!({"event_type": "timer.fired"}), None), [""; 0]);
+    }
+
+    #[test]
+    fn a_listener_is_told_of_pictures() {
+        let picture = json!({"type": "image", "url": "https://example.com/a.png"});
+        let event = json!({"event_type": "message.received",
+            "input": {"text": "see", "contents": [picture]}});
+        let event: NewEvent = serde_json::from_value(event).unwrap();
+        let told = events(&Heard { agent: "a".to_owned(), event, answer: None });
+        let expected = json!([{"type": "Plain", "text": "see"},
+            {"type": "Image", "image_id": "", "url": "https://example.com/a.png", "base64": ""}]);
+        for event in &told {
+            assert_eq!(event["message_chain"], expected, "{}", event["event_name"]);
+        }
+        assert_eq!(told.len(), 2);
     }
 }

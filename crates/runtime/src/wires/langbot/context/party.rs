@@ -1,16 +1,10 @@
 //! Who speaks and where, in LangBot's form.
 
+use super::super::chain;
 use greenroom_protocol::context::{AgentEventContext, ConversationContext, SubjectContext};
 use greenroom_protocol::{AgentRunContext, Object, RawEventRef};
 use serde::ser::{Serialize, SerializeMap, Serializer};
 use serde_json::{Value, json};
-
-/// Subjects that are a group of people.
-const GROUPS: [&str; 4] = ["group", "channel", "room", "guild"];
-
-pub(in super::super) fn is_group(subject: &SubjectContext) -> bool {
-    GROUPS.contains(&subject.subject_type.as_str())
-}
 
 /// The session of a run, as commands and tools know it.
 pub(in super::super) fn session(context: &AgentRunContext) -> Value {
@@ -32,13 +26,12 @@ pub(super) struct Party<'a> {
 impl<'a> Party<'a> {
     pub(super) fn of(context: &'a AgentRunContext) -> Self {
         let actor = context.actor.as_ref();
-        let subject = context.subject.as_ref();
-        let group = subject.filter(|subject| is_group(subject));
+        let group = context.subject.as_ref().and_then(SubjectContext::group);
         let conversation = context.conversation.as_ref();
         let conversation_id = conversation.and_then(|known| known.conversation_id.as_deref());
         let sender_id = actor.and_then(|actor| actor.actor_id.as_deref());
         let launcher_id = match group {
-            Some(group) => group.subject_id.as_deref().or(conversation_id),
+            Some(group) => group.id.or(conversation_id),
             None => sender_id.or(conversation_id),
         };
         let bot_id = conversation.and_then(|known| known.bot_id.as_deref());
@@ -48,7 +41,7 @@ impl<'a> Party<'a> {
             launcher_id: launcher_id.unwrap_or(&context.event.event_id),
             sender_id,
             sender_name: actor.and_then(|actor| actor.actor_name.as_deref()),
-            group_name: group.and_then(|group| group.data.get("name")?.as_str()),
+            group_name: group.and_then(|group| group.data?.get("name")?.as_str()),
             bot_id: bot_id.or(agent).unwrap_or("greenroom"),
         }
     }
@@ -164,24 +157,40 @@ impl Serialize for Data<'_> {
         data.put("timestamp", &event.event_time.map_or(0.0, |time| time as f64))?;
         data.put("bot_uuid", &party.bot_id)?;
         data.put("adapter_name", &event.source)?;
-        if event.event_type == "message.received" {
-            let text = context.input.text.as_deref();
-            let chain = text.map(|text| json!({"type": "Plain", "text": text}));
+        if let Some(key) = person_of(&event.event_type) {
             let (id, name) = (party.sender_id, party.sender_name);
-            let sender =
+            let person =
                 json!({"id": id.unwrap_or_default(), "nickname": name.unwrap_or_default()});
+            data.put(key, &person)?;
+        }
+        if event.event_type == "message.received" {
             data.put("message_id", &event.event_id)?;
-            data.put("message_chain", &chain.as_slice())?;
-            data.put("sender", &sender)?;
+            data.put("message_chain", &chain::of(&context.input))?;
+        }
+        let is_message = event.event_type.starts_with("message.");
+        if is_message {
             data.put("chat_type", if party.is_group() { &"group" } else { &"private" })?;
             data.put("chat_id", &party.launcher_id)?;
-            if party.is_group() {
-                let name = party.group_name.unwrap_or_default();
-                data.put("group", &json!({"id": party.launcher_id, "name": name}))?;
-            }
+        }
+        if party.is_group() && (is_message || event.event_type.starts_with("group.")) {
+            let name = party.group_name.unwrap_or_default();
+            data.put("group", &json!({"id": party.launcher_id, "name": name}))?;
         }
         data.map.end()
     }
+}
+
+/// What the SDK's typed event of this type calls its actor.
+fn person_of(event_type: &str) -> Option<&'static str> {
+    Some(match event_type {
+        "message.received" => "sender",
+        "message.edited" => "editor",
+        "message.reaction" | "friend.request_received" | "friend.added" | "friend.removed" => {
+            "user"
+        }
+        "group.member_joined" | "group.member_left" | "group.member_banned" => "member",
+        _ => return None,
+    })
 }
 
 struct Fields<'a, M> {

@@ -70,6 +70,34 @@ fn a_group_is_the_launcher_and_what_the_event_says_itself_stands() {
 }
 
 #[test]
+fn typed_events_have_their_person_and_their_group() {
+    let subject = json!({"subject_type": "group", "subject_id": "g1", "data": {"name": "All"}});
+    let data = |kind: &str| {
+        let event = json!({"event_id": "e1", "event_type": kind, "source": "api"});
+        let told = rendered(&[("event", event), ("subject", subject.clone())], Dialect::Runner);
+        told["event"]["data"].clone()
+    };
+    let (ann, all) = (json!({"id": "u1", "nickname": "Ann"}), json!({"id": "g1", "name": "All"}));
+    let own = json!({"timestamp": 0.0, "bot_uuid": "helper", "adapter_name": "api"});
+    for (kind, more) in [
+        ("group.member_joined", json!({"member": ann, "group": all})),
+        ("group.info_updated", json!({"group": all})),
+        (
+            "message.reaction",
+            json!({"user": ann, "group": all, "chat_type": "group", "chat_id": "g1"}),
+        ),
+        ("friend.request_received", json!({"user": ann})),
+        ("timer.fired", json!({})),
+    ] {
+        let mut expected = own.clone();
+        expected["type"] = kind.into();
+        let expected_data = expected.as_object_mut().unwrap();
+        expected_data.extend(more.as_object().unwrap().clone());
+        assert_eq!(data(kind), expected, "{kind}");
+    }
+}
+
+#[test]
 fn variables_are_never_null_where_langbot_has_a_value() {
     let trigger = json!({"type": "message.received", "source": "api", "timestamp": 9});
     let event = json!({"event_id": "e1", "event_type": "message.received", "source": "api"});

@@ -27,6 +27,12 @@ ORDER = {
                 {"id": "cancel", "label": "Cancel", "style": "danger"}],
     "fallback_text": "Reply with tea or coffee.",
 }
+REPORT = {
+    "interaction_id": "report-1",
+    "title": "Which report?",
+    "fields": [{"id": "report", "label": "Report", "type": "file", "required": True}],
+    "fallback_text": "Send the report.",
+}
 
 
 class Asks(Runner):
@@ -36,13 +42,17 @@ class Asks(Runner):
             shown = {"id": answer.interaction_id, "action": answer.action_id, "values": answer.values,
                      "recent": abs(time.time() - answer.submitted_at) < 60, "text": ctx.input.to_text(),
                      "subject": [ctx.subject.subject_type, ctx.subject.subject_id], "actor": ctx.actor.actor_id}
+            if ctx.conversation.launcher_type == "group":
+                shown["group"] = ctx.conversation.launcher_id
+            if ctx.input.attachments:
+                shown["files"] = [[file.name, file.content] for file in ctx.input.attachments]
             yield RunnerResult.run_completed(ctx.run_id, Message(role="assistant", content=json.dumps(shown)))
             return
         forms = ctx.delivery.interactions
         shown = sorted(forms.field_types) if forms else None
         chunk = MessageChunk(role="assistant", content=f"I can show {json.dumps(shown)}.")
         yield RunnerResult.message_delta(ctx.run_id, chunk)
-        order = dict(ORDER)
+        order = dict(REPORT if ctx.input.to_text() == "report" else ORDER)
         if ctx.input.to_text() == "soon over":
             order["expires_at"] = int(time.time())
         yield RunnerResult.interaction_requested(ctx.run_id, InteractionRequest.model_validate(order))
