@@ -38,14 +38,19 @@ pub(crate) fn content(output: &Value) -> String {
     }
 }
 
-/// The card of a result.
-pub(crate) fn activity(tool_call_id: &str, metadata: &Value) -> Option<Event> {
+/// The card of a result, with the sub-agent that called.
+pub(crate) fn activity(
+    tool_call_id: &str,
+    metadata: &Value,
+    subagent_run_id: Option<String>,
+) -> Option<Event> {
     let operations = surface(metadata)?;
     Some(Event::ActivitySnapshot {
         message_id: activity_id(tool_call_id),
         activity_type: ACTIVITY.to_owned(),
         content: json!({"a2ui_operations": operations}),
         replace: true,
+        subagent_run_id,
     })
 }
 
