@@ -61,6 +61,11 @@ pub(crate) fn activity_message(tool_call_id: &str, metadata: &Value) -> Option<V
         "content": {"a2ui_operations": operations}}))
 }
 
+/// Whether an activity with this id is the card of a call.
+pub(crate) fn is_card(message_id: &str) -> bool {
+    message_id.strip_prefix(ACTIVITY).is_some_and(|rest| rest.starts_with('-'))
+}
+
 fn activity_id(tool_call_id: &str) -> String {
     format!("{ACTIVITY}-{tool_call_id}")
 }

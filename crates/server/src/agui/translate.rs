@@ -20,6 +20,7 @@ use greenroom_protocol::payload::{ArtifactCreated, Message, RunCompleted, RunFai
 use greenroom_protocol::result::kind;
 use greenroom_store::types::ResultRecord;
 use messages::Messages;
+pub(crate) use patch::apply as applied;
 use progress::Progress;
 use serde_json::{Map, Value, json};
 use state::ClientState;
@@ -256,6 +257,11 @@ impl Translator {
     /// The client's id of a tool call.
     pub(crate) fn call_id(&self, tool_call_id: &str) -> Option<String> {
         self.calls.client_id(tool_call_id)
+    }
+
+    /// The sub-agent of the last complete message.
+    pub(crate) fn completed_by(&self) -> Option<&str> {
+        self.messages.completed_by.as_deref()
     }
 
     fn completed(&mut self, done: &RunCompleted, record: &ResultRecord, out: &mut Vec<Event>) {

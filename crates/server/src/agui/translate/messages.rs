@@ -25,6 +25,8 @@ pub(super) struct Messages {
     parts: Parts,
     /// The sub-agent whose result is taken now.
     pub(super) author: Option<String>,
+    /// The sub-agent of the last complete message.
+    pub(super) completed_by: Option<String>,
     pub(super) client_has_own: bool,
     pub(super) saw_complete: bool,
 }
@@ -44,7 +46,8 @@ impl Messages {
         let (own, before): (Vec<Value>, Vec<Value>) = messages.into_iter().partition(is_own);
         let reasoning = Reasoning::new(&own);
         // Clients keep their reasoning and activities through a snapshot that has none.
-        let is_kept = |message: &Value| message["role"] == "reasoning" || message["role"] == "activity";
+        let is_kept =
+            |message: &Value| message["role"] == "reasoning" || message["role"] == "activity";
         let before = before.into_iter().filter(|message| !is_kept(message)).collect();
         Self {
             prefix,
@@ -54,6 +57,7 @@ impl Messages {
             open: None,
             parts: Parts::default(),
             author: None,
+            completed_by: None,
             client_has_own: !own.is_empty(),
             saw_complete: false,
         }
@@ -110,6 +114,8 @@ impl Messages {
         let parts = self.parts.complete(message.message_id.as_deref(), self.author.as_deref());
         let texts: Vec<&str> = parts.iter().map(|index| self.text_of(*index)).collect();
         let (all, last) = (texts.concat(), texts.last().copied().unwrap_or_default().to_owned());
+        let streamed = parts.first().and_then(|index| self.sent[*index]["subagentRunId"].as_str());
+        self.completed_by = self.author.clone().or_else(|| streamed.map(str::to_owned));
         self.saw_complete = true;
         if parts.is_empty() {
             self.thoughts(message, number, out);

@@ -47,7 +47,8 @@ impl Parts {
 
     /// Takes out the texts that a complete message stands for; returns their indexes, in order.
     pub(super) fn complete(&mut self, id: Option<&str>, author: Option<&str>) -> Vec<usize> {
-        let has = |id: Option<&str>| self.0.iter().any(|(_, part)| part.message_id.as_deref() == id);
+        let has =
+            |id: Option<&str>| self.0.iter().any(|(_, part)| part.message_id.as_deref() == id);
         let id = match id {
             Some(_) if has(id) => id,
             Some(_) => None,

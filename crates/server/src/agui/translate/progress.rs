@@ -75,7 +75,8 @@ impl Progress {
     }
 
     fn finish_steps_of(&mut self, subagent: Option<&str>, out: &mut Vec<Event>) {
-        let of = |step: &mut (String, Option<String>)| step.1.is_some() && step.1.as_deref() == subagent;
+        let of =
+            |step: &mut (String, Option<String>)| step.1.is_some() && step.1.as_deref() == subagent;
         let steps: Vec<_> = self.steps.extract_if(.., of).collect();
         out.extend(steps.into_iter().rev().map(finished));
     }
@@ -104,7 +105,13 @@ impl Progress {
         self.activities.insert(id.to_owned());
         let message_id = format!("{}{id}", self.prefix);
         let activity_type = activity_type.to_owned();
-        Some(Event::ActivitySnapshot { message_id, activity_type, content, replace, subagent_run_id })
+        Some(Event::ActivitySnapshot {
+            message_id,
+            activity_type,
+            content,
+            replace,
+            subagent_run_id,
+        })
     }
 
     fn activity_changed(&mut self, data: &Value) -> Option<Event> {
