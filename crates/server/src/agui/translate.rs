@@ -150,10 +150,10 @@ impl Translator {
         out
     }
 
-    /// The open sub-agent that a result is of; the protocol has it since 1.0.
+    /// The open sub-agent that a result is of. Clients that know sub-agents know the field.
     fn author(&self, record: &ResultRecord) -> Option<String> {
         let text = record.data.get();
-        if self.stream.profile != Profile::One || !text.contains(SUBAGENT_ID) {
+        if !text.contains(SUBAGENT_ID) {
             return None;
         }
         let data: Value = serde_json::from_str(text).ok()?;

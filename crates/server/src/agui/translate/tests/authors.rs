@@ -81,10 +81,6 @@ fn text_is_of_the_open_sub_agent_that_it_names() {
     assert_eq!(messages[2], own);
     subagent(&mut to, 7, "finished");
     assert_eq!(delta(&mut to, 8), Value::Null, "it is over");
-    // Clients before 1.0 do not know the field.
-    let mut to = translator(Profile::Legacy, json!([]));
-    subagent(&mut to, 1, "started");
-    assert_eq!(delta(&mut to, 2), Value::Null);
 }
 
 #[test]
