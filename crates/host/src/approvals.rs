@@ -12,10 +12,10 @@ use crate::query::Page;
 use crate::settings::Settings;
 use greenroom_protocol::Object;
 use greenroom_protocol::api::platform::{
-    ApprovalOutcome, ApprovalStatus, ApprovalView, OutcomeStatus,
+    ApprovalOutcome, ApprovalStatus, ApprovalView, OutcomeStatus, TOOL_CALL,
 };
 use greenroom_store::commands::{
-    AnswerApproval, Answered, CancelApproval, Decision, ExpireApprovals,
+    ASKED_PAYLOAD, AnswerApproval, Answered, CancelApproval, Decision, ExpireApprovals,
 };
 use greenroom_store::reads::approvals::ApprovalFilter;
 use greenroom_store::types::{ApprovalRow, Delivered, DeliveryStatus};
@@ -242,7 +242,7 @@ impl Host {
         if let Some(edited) = &edited
             && let Err(reason) = self.shared.check_edited(&row, edited)
         {
-            return Ok(ApprovalAnswer::Invalid(format!("`editedArgs`: {reason}")));
+            return Ok(ApprovalAnswer::InvalidArgs(reason));
         }
         let command = AnswerApproval {
             workspace_id: workspace.to_owned(),
@@ -275,9 +275,10 @@ pub struct GivenAnswer {
 /// The outcome of an answer.
 #[derive(Debug, Clone, PartialEq)]
 pub enum ApprovalAnswer {
-    /// The values do not match what was asked, or the edited arguments are not valid or not granted; nothing was
-    /// decided.
+    /// The values do not match what was asked; nothing was decided.
     Invalid(String),
+    /// The edited arguments are not valid or not granted; nothing was decided.
+    InvalidArgs(String),
     /// The approval has this decision, from now or from before.
     Decided(ApprovalView),
     /// It has another decision, has expired, or its run has ended.
@@ -292,6 +293,9 @@ impl Shared {
         // The answer itself says what became of an approval that no longer waits.
         if row.status != ApprovalStatus::Pending {
             return Ok(());
+        }
+        if row.request.action != TOOL_CALL {
+            return Err("only the arguments of a tool call can be edited".to_owned());
         }
         let Some(live) = self.live.get(&row.run_id) else { return Ok(()) };
         let Some(rights) = live.rights() else { return Ok(()) };
@@ -332,6 +336,8 @@ fn view(row: ApprovalRow) -> ApprovalView {
     let asked = row.request;
     let mut target = object(&asked.target);
     let subject = target.remove(SUBJECT).and_then(|subject| serde_json::from_value(subject).ok());
+    // It is that of the arguments that were asked for.
+    let subject = subject.filter(|_| !target.contains_key(ASKED_PAYLOAD));
     let outcome = row.delivered.map(|Delivered { status, error }| ApprovalOutcome {
         status: outcome_of(status),
         delivery_id: asked.delivery.as_ref().map(|delivery| delivery.delivery_id.clone()),

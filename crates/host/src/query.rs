@@ -11,6 +11,7 @@ mod runs;
 mod senders;
 mod story;
 mod tools;
+mod work;
 
 pub use lists::{StateQuery, mime};
 pub use overview::Window;

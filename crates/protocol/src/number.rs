@@ -32,7 +32,8 @@ struct Integer(i64);
 
 impl<'de> Deserialize<'de> for Integer {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        from.deserialize_i64(IntegerVisitor).map(Integer)
+        // Of values that were read before, as those of tagged types, `deserialize_i64` takes integers only.
+        from.deserialize_any(IntegerVisitor).map(Integer)
     }
 }
 

@@ -152,3 +152,30 @@ impl RecordLinkStatus {
             .find(|status| status.as_str() == text)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn a_whole_number_may_be_written_with_a_point() {
+        let list: RecordOp = serde_json::from_value(json!({"op": "list", "module": "m",
+            "from": -9.0, "limit": 3.0}))
+        .unwrap();
+        let expected = RecordOp::List {
+            module: "m".to_owned(),
+            from: Some(-9),
+            to: None,
+            limit: Some(3),
+            cursor: None,
+        };
+        assert_eq!(list, expected);
+        let text = r#"{"op": "delete", "module": "m", "id": "i", "if_version": 2.0}"#;
+        let delete: RecordOp = serde_json::from_str(text).unwrap();
+        let RecordOp::Delete { if_version, .. } = delete else { panic!("{delete:?}") };
+        assert_eq!(if_version, Some(2));
+        let half = text.replace("2.0", "2.5");
+        assert!(serde_json::from_str::<RecordOp>(&half).is_err());
+    }
+}

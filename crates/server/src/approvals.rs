@@ -58,6 +58,9 @@ struct AnswerBody {
     /// What was entered, for a question with a form.
     #[serde(default)]
     values: Option<Object>,
+    /// Other arguments for a tool call than it asked for, in full.
+    #[serde(default)]
+    args: Option<Object>,
 }
 
 #[derive(Deserialize)]
@@ -78,7 +81,7 @@ pub(crate) async fn answer(
     let params = params.only(&["workspace_id"])?;
     check_type(request.headers())?;
     let body = read_body(&app, request.into_body()).await?;
-    let AnswerBody { decision, nonce, values } =
+    let AnswerBody { decision, nonce, values, args } =
         serde_json::from_slice(&body).map_err(|error| {
             Problem::invalid(format!("the body must be `{{\"decision\", \"nonce\"}}`: {error}"))
         })?;
@@ -86,9 +89,12 @@ pub(crate) async fn answer(
         DecisionBody::Allow => Decision::Allow,
         DecisionBody::Deny => Decision::Deny,
     };
+    if decision == Decision::Deny && args.is_some() {
+        return Err(Problem::invalid("`args` belong to the decision `allow`"));
+    }
     let workspace = params.workspace();
     load(&app, &caller, workspace, &approval_id).await?;
-    let given = GivenAnswer { decision, by: approver, values, edited: None };
+    let given = GivenAnswer { decision, by: approver, values, edited: args };
     let answered = app.host.answer_approval(workspace, &approval_id, nonce, given).await?;
     match answered {
         ApprovalAnswer::Decided(approval) => caller.ok(approval),
@@ -100,6 +106,7 @@ pub(crate) async fn answer(
             ApprovalStatus::Pending => "this approval could not be settled, try again",
         })),
         ApprovalAnswer::Invalid(reason) => Err(Problem::invalid(reason)),
+        ApprovalAnswer::InvalidArgs(reason) => Err(Problem::invalid(format!("`args`: {reason}"))),
         ApprovalAnswer::WrongNonce => {
             Err(conflict("`nonce` does not match this approval: load it again"))
         }

@@ -8,6 +8,7 @@ use axum::extract::{FromRequestParts, Query};
 use axum::http::Uri;
 use axum::http::request::Parts;
 use greenroom_host::ids::{DEFAULT_WORKSPACE, parse_rfc3339};
+use greenroom_protocol::event::EVENT_ID_BYTES_MAX;
 use std::collections::BTreeMap;
 
 /// Default page size.
@@ -31,6 +32,11 @@ impl Params {
                 return Err(Problem::invalid(
                     "a query parameter is too long or contains control characters",
                 ));
+            }
+            if name == "workspace_id" && !(1..=EVENT_ID_BYTES_MAX).contains(&value.len()) {
+                return Err(Problem::invalid(format!(
+                    "`workspace_id` must have 1 to {EVENT_ID_BYTES_MAX} bytes"
+                )));
             }
             if values.insert(name, value).is_some() {
                 return Err(Problem::invalid("a query parameter is given twice"));

@@ -23,14 +23,17 @@ pub struct MethodCall<'a> {
     pub module: &'a str,
     pub method: &'a str,
     pub input: &'a Value,
+    /// The credential as the first line of stdin, for a program that takes it there; empty if there is none.
+    pub first_line: Option<&'a str>,
     pub deadline: Instant,
 }
 
 /// Runs it to its end. Dropping the future kills the child and its descendants.
 pub async fn run_method(children: &Children, call: MethodCall<'_>) -> ToolOutput {
-    let MethodCall { mut program, module, method, input, deadline } = call;
+    let MethodCall { mut program, module, method, input, first_line, deadline } = call;
     program.command.extend([module.to_owned(), method.to_owned()]);
-    let payload = input.to_string();
+    let first_line = first_line.map(|line| format!("{line}\n")).unwrap_or_default();
+    let payload = format!("{first_line}{input}");
     let ran = children.run(&program, payload.as_bytes(), deadline, OUTPUT_BYTES_MAX).await;
     let read = match ran {
         Ok(finished) => read(module, method, &finished),

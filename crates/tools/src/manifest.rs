@@ -54,9 +54,21 @@ pub struct ModuleMethod {
     pub network: NetworkAccess,
     /// Further folders that it may use.
     pub paths: Vec<PathBuf>,
+    pub handover: Handover,
     pub input: Arc<Schema>,
     /// The inputs that an approval shows, in this order; all of them if absent.
     pub show: Option<Vec<String>>,
+}
+
+/// How the program gets the credential of a call.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Handover {
+    /// In a variable, which processes of the same user can read as long as the program runs.
+    #[default]
+    Env,
+    /// As the first line of standard input, before the payload.
+    Stdin,
 }
 
 /// Why a module cannot be used.
@@ -110,6 +122,8 @@ struct File {
     network: Option<NetworkAccess>,
     #[serde(default)]
     paths: Vec<PathBuf>,
+    #[serde(default)]
+    credential: Handover,
     #[serde(default)]
     methods: BTreeMap<String, FileMethod>,
 }
@@ -176,7 +190,8 @@ fn parse_error(error: &toml::de::Error, text: &str) -> String {
 type Checked = (String, String, BTreeMap<String, ModuleMethod>);
 
 fn checked(file: File, dir: &Path) -> Result<Checked, Problem> {
-    let File { module, description, command, timeout_s, network, paths, methods } = file;
+    let File { module, description, command, timeout_s, network, paths, credential, methods } =
+        file;
     check_name(&module)?;
     if project_cli::specs().iter().any(|spec| spec.module == module) {
         return Err(Problem::BuiltIn(module));
@@ -211,6 +226,7 @@ fn checked(file: File, dir: &Path) -> Result<Checked, Problem> {
             dir: dir.to_owned(),
             network: method.network.or_else(|| network.clone()).unwrap_or(NetworkAccess::None),
             paths: paths.clone(),
+            handover: credential,
             show: shown(&full, method.show, &method.input_schema)?,
             input: Arc::new(input_schema(&full, &method.input_schema)?),
         };

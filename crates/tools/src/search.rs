@@ -16,12 +16,15 @@ use terms::{Concept, Term, concepts, words};
 
 /// BM25 term frequency saturation.
 const SATURATION: f64 = 1.2;
-/// BM25 length normalisation.
-const LENGTH: f64 = 0.6;
-/// Weight of BM25 over the whole text against BM25 by fields.
-const PLAIN: f64 = 0.5;
+/// BM25 length normalisation of the whole text, and of its fields.
+const LENGTH: f64 = 0.75;
+const FIELD_LENGTH: f64 = 0.6;
+/// Weight of BM25 by fields against BM25 over the whole text.
+const BY_FIELDS: f64 = 0.35;
 /// Bonus for a query that contains the whole name of a tool.
-const WHOLE_NAME: f64 = 0.25;
+const WHOLE_NAME: f64 = 0.1;
+/// Weight of a synonym where other tools have the word itself.
+const SYNONYM: f64 = 0.45;
 /// Ranks of the two lists are added as `1 / (RANK + rank)`.
 const RANK: f64 = 20.0;
 /// Weight of vector similarity against words: equal ranks are decided by words.
@@ -71,6 +74,13 @@ pub struct Vectors {
 struct Posting {
     tool: usize,
     counts: [u32; FIELDS.len()],
+}
+
+/// Mean lengths of tools.
+struct Means {
+    fields: [f64; FIELDS.len()],
+    /// Of the whole text.
+    whole: f64,
 }
 
 /// What one tool has of one search term.
@@ -136,11 +146,7 @@ impl ToolIndex {
     fn by_words(&self, query: &str, allowed: &dyn Fn(&str) -> bool) -> Vec<(usize, f64)> {
         let open: Vec<bool> = self.tools.iter().map(|tool| allowed(&tool.name)).collect();
         let count = open.iter().filter(|open| **open).count() as f64;
-        let means: [f64; FIELDS.len()] = std::array::from_fn(|field| {
-            let known = self.tools.iter().zip(&open).filter(|(_, open)| **open);
-            let total: usize = known.map(|(tool, _)| tool.lengths[field]).sum();
-            (total as f64 / count.max(1.0)).max(1.0)
-        });
+        let means = self.means(&open, count);
         let mut scores = vec![0.0; self.tools.len()];
         let mut named = vec![0.0; self.tools.len()];
         for concept in concepts(query) {
@@ -162,26 +168,35 @@ impl ToolIndex {
         self.ranked(scores)
     }
 
+    fn means(&self, open: &[bool], count: f64) -> Means {
+        let mut totals = [0; FIELDS.len()];
+        for (tool, _) in self.tools.iter().zip(open).filter(|(_, open)| **open) {
+            totals.iter_mut().zip(&tool.lengths).for_each(|(total, length)| *total += length);
+        }
+        let mean = |total: usize| (total as f64 / count.max(1.0)).max(1.0);
+        Means { fields: totals.map(mean), whole: mean(totals.iter().sum()) }
+    }
+
     /// What each tool has of one search term: the best of its synonyms counts.
-    fn hits(
-        &self,
-        Concept(terms): Concept,
-        open: &[bool],
-        count: f64,
-        means: &[f64; FIELDS.len()],
-    ) -> Vec<Hit> {
+    fn hits(&self, Concept(terms): Concept, open: &[bool], count: f64, means: &Means) -> Vec<Hit> {
         let mut hits: Vec<Hit> = Vec::new();
-        for Term { word, weight } in terms {
-            let Some(postings) = self.postings.get(&word) else { continue };
-            let holders: Vec<&Posting> = postings.iter().filter(|at| open[at.tool]).collect();
+        let holders = |word: &str| -> Vec<&Posting> {
+            let postings = self.postings.get(word).into_iter().flatten();
+            postings.filter(|at| open[at.tool]).collect()
+        };
+        // Synonyms count fully only where nobody uses the words themselves.
+        let is_used = terms.iter().any(|term| !term.is_synonym && !holders(&term.word).is_empty());
+        for Term { word, weight, is_synonym } in terms {
+            let weight = if is_synonym && is_used { weight * SYNONYM } else { weight };
+            let holders = holders(&word);
             let holding = holders.len() as f64;
             let rarity = (1.0 + (count - holding + 0.5) / (holding + 0.5)).ln();
             hits.extend(holders.into_iter().map(|posting| {
                 let often = self.weighted(posting, means);
                 let plain = self.plain(posting, means);
                 let named = if posting.counts[NAME] > 0 { weight } else { 0.0 };
-                // By fields, and over the whole text: a rare word counts wherever it is.
-                let both = often / (SATURATION + often) + PLAIN * plain / (SATURATION + plain);
+                // Over the whole text, as a rare word counts wherever it is, and by fields.
+                let both = plain / (SATURATION + plain) + BY_FIELDS * often / (SATURATION + often);
                 let score = weight * rarity * both;
                 Hit { tool: posting.tool, score, named }
             }));
@@ -192,22 +207,22 @@ impl ToolIndex {
     }
 
     /// The weighted frequency of a word in a tool, by field and length.
-    fn weighted(&self, posting: &Posting, means: &[f64; FIELDS.len()]) -> f64 {
+    fn weighted(&self, posting: &Posting, means: &Means) -> f64 {
         let lengths = &self.tools[posting.tool].lengths;
-        let fields = FIELDS.iter().zip(&posting.counts).zip(lengths.iter().zip(means));
+        let fields = FIELDS.iter().zip(&posting.counts).zip(lengths.iter().zip(&means.fields));
         fields
             .map(|((weight, count), (length, mean))| {
-                weight * f64::from(*count) / (1.0 - LENGTH + LENGTH * *length as f64 / mean)
+                weight * f64::from(*count)
+                    / (1.0 - FIELD_LENGTH + FIELD_LENGTH * *length as f64 / mean)
             })
             .sum()
     }
 
     /// The frequency of a word in the whole text of a tool, by length.
-    fn plain(&self, posting: &Posting, means: &[f64; FIELDS.len()]) -> f64 {
+    fn plain(&self, posting: &Posting, means: &Means) -> f64 {
         let count: u32 = posting.counts.iter().sum();
         let length: usize = self.tools[posting.tool].lengths.iter().sum();
-        let mean: f64 = means.iter().sum();
-        f64::from(count) / (1.0 - LENGTH + LENGTH * length as f64 / mean)
+        f64::from(count) / (1.0 - LENGTH + LENGTH * length as f64 / means.whole)
     }
 
     fn by_nearness(&self, vectors: &Vectors, allowed: &dyn Fn(&str) -> bool) -> Vec<(usize, f64)> {

@@ -332,6 +332,7 @@ impl Toolbox {
         };
         let method = MethodCall {
             deadline: call.deadline,
+            first_line: target.takes_stdin().then(|| call.credential.unwrap_or_default()),
             program: self.program(target, call),
             module: &asked.module,
             method: &asked.method,

@@ -341,6 +341,52 @@ const tests = {
     assert.deepEqual([activity.activityType, activity.content], ["progress", { done: 7 }]);
   },
 
+  async "reload: a client that connects sees what was seen live, with the sub-agents of texts"() {
+    const agent = agentFor();
+    const by = (data) => ({ ...data, subagent_id: "s1" });
+    const about = { message_id: "a", activity_type: "progress" };
+    const piece = (content) => ["result", "message.delta", by({ chunk: { role: "assistant", content, message_id: "m1" } })];
+    const call = { tool_call_id: "c1", tool_name: "look", parameters: {} };
+    const steps = [
+      ["result", "reasoning.delta", { text: "hm" }],
+      ["result", "step.started", { step_name: "travel" }],
+      ["result", "subagent.started", { subagent_id: "s1", name: "flights" }],
+      ["result", "step.started", by({ step_name: "search" })],
+      ["result", "activity.snapshot", by({ ...about, content: { done: 0 } })],
+      ["result", "activity.delta", { ...about, patch: [{ op: "replace", path: "/done", value: 7 }] }],
+      ["result", "tool.call.started", by(call)],
+      ["result", "tool.call.completed", by({ ...call, result: "KL1" })],
+      ["result", "reasoning.delta", by({ text: "so" })],
+      piece("fou"), piece("nd"),
+      ["result", "message.completed", { message: { role: "assistant", content: "found", message_id: "m1" } }],
+      ["result", "subagent.finished", { subagent_id: "s1" }],
+      ["result", "step.finished", { step_name: "travel" }],
+      ["message", "done"],
+      ["end"],
+    ];
+    const live = await play(agent, steps);
+    assert.equal(live.failed, undefined);
+    const headers = { Authorization: `Bearer ${token}` };
+    const back = new HttpAgent({ url: `${url}/v1/agui/agent/puppet/connect`, headers, threadId: agent.threadId });
+    const again = await run(back);
+    assert.equal(again.failed, undefined);
+    const seen = ({ messages }) => messages.map(({ role, content, activityType, subagentRunId }) => [role, content, activityType, subagentRunId]);
+    assert.deepEqual(seen(back), seen(agent));
+    const own = "s1";
+    assert.deepEqual(seen(back).slice(1), [
+      ["reasoning", "hm", undefined, undefined],
+      ["activity", { done: 7 }, "progress", own],
+      ["assistant", undefined, undefined, own],
+      ["tool", "KL1", undefined, own],
+      ["reasoning", "so", undefined, own],
+      ["assistant", "found", undefined, own],
+      ["assistant", "done", undefined, undefined],
+    ]);
+    const progress = ({ events }) => kinds(events).filter((kind) => /^(STEP|SUBAGENT)/.test(kind));
+    assert.deepEqual(progress(again), progress(live));
+    assert.equal(progress(again).length, 6);
+  },
+
   async "interrupt: the answer may edit the arguments"() {
     const agent = agentFor();
     const parameters = { module: "calendar", method: "delete", input: { event_id: "none" } };

@@ -126,6 +126,28 @@ test("runners show their status, sandbox and requested permissions", async () =>
   await finish(page);
 });
 
+test("a call is allowed with another input, and the page says which was requested", async () => {
+  const page = await signedIn(browser, host);
+  const { run_id } = await host.send("stage", [["tool", remove], ["message", "over"], ["end"]], "inbox-edited");
+  await open(page, "/approvals");
+  const card = page.getByRole("article").filter({ hasText: "delete" });
+  await card.getByRole("button", { name: "Change input" }).click();
+  const input = card.getByLabel("Input of the call, as JSON");
+  await input.fill("{");
+  await card.getByRole("button", { name: "Allow", exact: true }).click();
+  await see(card.getByText("This is not a JSON object."));
+  await input.fill('{"event_id": "chosen by the user"}');
+  await card.getByRole("button", { name: "Allow with this input" }).click();
+  await gone(card);
+  assert.equal((await host.runEnded(run_id)).status, "completed");
+  const { items } = await host.get(`/v1/approvals?run_id=${run_id}`);
+  assert.deepEqual(items[0].payload.input, { event_id: "chosen by the user" });
+  await page.getByRole("tab", { name: "Answered" }).click();
+  await main(page).getByText(/calendar\.delete/).first().click();
+  await see(main(page).getByText("Requested input"));
+  await finish(page);
+});
+
 for (const [button, status, outcome] of [["Allow", "allowed", "NOT_FOUND"], ["Deny", "denied", "DENIED"]]) {
   test(`an approval is answered in the inbox: ${button}`, async () => {
     const page = await signedIn(browser, host);

@@ -18,6 +18,9 @@ pub struct Args {
     /// With `allow`: what a tool's server asks for, as JSON; what is left out gets its default
     #[arg(long, value_name = "JSON")]
     values: Option<String>,
+    /// With `allow`: other arguments for the tool call than it asked for, in full, as JSON
+    #[arg(long, value_name = "JSON")]
+    args: Option<String>,
     /// Print JSON
     #[arg(long)]
     json: bool,
@@ -32,10 +35,11 @@ pub async fn run(args: Args, decision: &'static str) -> Outcome {
         None => load(&client, &args.approval).await?.nonce,
     };
     let mut body = json!({"decision": decision, "nonce": nonce});
-    if let Some(values) = &args.values {
-        let values: Result<Object, _> = serde_json::from_str(values);
-        body["values"] = json!(values.map_err(|error| {
-            Failure::new(format!("`--values` is not a JSON object: {error}"))
+    for (name, given) in [("values", &args.values), ("args", &args.args)] {
+        let Some(given) = given else { continue };
+        let given: Result<Object, _> = serde_json::from_str(given);
+        body[name] = json!(given.map_err(|error| {
+            Failure::new(format!("`--{name}` is not a JSON object: {error}"))
                 .hint("`greenroom approvals show` shows what is asked for")
                 .exit(Exit::Usage)
         })?);

@@ -51,6 +51,9 @@ pub(super) async fn load(client: &Client, approval_id: &str) -> Result<ApprovalV
 
 fn describe(approval: &ApprovalView, language: Language) -> String {
     let json = |object: &Object| serde_json::to_string(object).unwrap_or_default();
+    let mut target = approval.target.clone();
+    // The arguments that the call asked for, if it was allowed with others.
+    let asked = target.remove("asked_payload").map(|asked| asked.to_string());
     let request = calls::request(approval, language).0;
     let answered = approval.answered_at.as_ref().map(|at| {
         let by = approval.answered_by.as_ref().map_or(String::new(), |by| format!(" by {by}"));
@@ -71,8 +74,9 @@ fn describe(approval: &ApprovalView, language: Language) -> String {
         ("tool", Some(request).filter(|request| *request != approval.action)),
         ("about", calls::about(approval, language)),
         ("risk", calls::risk(approval)),
-        ("target", Some(json(&approval.target))),
+        ("target", Some(json(&target))),
         ("payload", Some(json(&approval.payload))),
+        ("edited from", asked),
         ("agent", Some(format!("{} ({})", approval.agent, approval.runner_id))),
         ("run", Some(approval.run_id.clone())),
         ("conversation", approval.conversation_id.clone()),

@@ -196,6 +196,8 @@ fn the_help_of_approvals() {
           --nonce <NONCE>  Nonce of the approval that was reviewed [default: its current nonce]
           --values <JSON>  With `allow`: what a tool's server asks for, as JSON; what is left out gets
                            its default
+          --args <JSON>    With `allow`: other arguments for the tool call than it asked for, in full,
+                           as JSON
           --json           Print JSON
           --data <DIR>     Data folder of the host [default: ./greenroom-data, or `GREENROOM_URL` with
                            `GREENROOM_TOKEN`]

@@ -7,7 +7,7 @@ use greenroom_testkit::http::Request;
 use greenroom_testkit::wait::wait_for;
 use serde_json::{Value, json};
 
-async fn made_event(stage: &Stage) -> Value {
+pub(crate) async fn made_event(stage: &Stage) -> Value {
     let input = json!({"title": "Sync", "start_at": "2026-04-21T10:00:00+08:00",
         "end_at": "2026-04-21T12:00:00+08:00"});
     play(stage, "ann", "c1", vec![call("made", "calendar", "create", input)]).await;

@@ -4,6 +4,7 @@
 
 mod approvals;
 mod budgets;
+mod edited;
 mod ids;
 #[cfg(feature = "faults")]
 mod killed;

@@ -335,6 +335,30 @@ async fn a_method_of_ones_own_is_closed_to_other_tools_and_tells_nothing_in_its_
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_credential_on_standard_input_is_nowhere_in_proc() {
+    for (handover, is_told) in [("env", true), ("stdin", false)] {
+        let host = prepared(CONFIG);
+        let methods = format!("credential = \"{handover}\"\n{}", method("hold", ""));
+        module(&host, "leak", &methods);
+        let stage = Stage::with(host).await;
+        let (_, credential) = held(&stage, "one").await;
+        let is_held = |words: &Vec<String>| words.last().is_some_and(|word| word == "hold");
+        let all = descendants(&stage);
+        let (pid, _) = all.iter().find(|(_, words)| is_held(words)).unwrap();
+        // A process of the same user that nothing confines may read it all.
+        let seen = probed(&[*pid], user_of(*pid)).remove(0);
+        let environ = seen["environ"].as_str().unwrap();
+        assert!(environ.contains("GREENROOM_URL="), "{handover}: {seen}");
+        assert_eq!(environ.contains(&credential), is_told, "{handover}");
+        assert!(!seen["cmdline"].as_str().unwrap().contains(&credential), "{handover}");
+        // It is good all the same.
+        let list = json!({"op": "list", "module": "leak"});
+        assert_eq!(asked(&stage, &credential, list).await.0, 200, "{handover}");
+        std::fs::write(out(&stage).join("go"), "").unwrap();
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_method_outside_the_whitelist_is_refused_by_the_router_too() {
     let stage = stage().await;
     let (_, credential) = held(&stage, "one").await;

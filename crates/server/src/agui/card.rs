@@ -38,14 +38,19 @@ pub(crate) fn content(output: &Value) -> String {
     }
 }
 
-/// The card of a result.
-pub(crate) fn activity(tool_call_id: &str, metadata: &Value) -> Option<Event> {
+/// The card of a result, with the sub-agent that called.
+pub(crate) fn activity(
+    tool_call_id: &str,
+    metadata: &Value,
+    subagent_run_id: Option<String>,
+) -> Option<Event> {
     let operations = surface(metadata)?;
     Some(Event::ActivitySnapshot {
         message_id: activity_id(tool_call_id),
         activity_type: ACTIVITY.to_owned(),
         content: json!({"a2ui_operations": operations}),
         replace: true,
+        subagent_run_id,
     })
 }
 
@@ -54,6 +59,11 @@ pub(crate) fn activity_message(tool_call_id: &str, metadata: &Value) -> Option<V
     let operations = surface(metadata)?;
     Some(json!({"id": activity_id(tool_call_id), "role": "activity", "activityType": ACTIVITY,
         "content": {"a2ui_operations": operations}}))
+}
+
+/// Whether an activity with this id is the card of a call.
+pub(crate) fn is_card(message_id: &str) -> bool {
+    message_id.strip_prefix(ACTIVITY).is_some_and(|rest| rest.starts_with('-'))
 }
 
 fn activity_id(tool_call_id: &str) -> String {

@@ -22,7 +22,7 @@ use greenroom_store::reads::Direction;
 use greenroom_store::reads::conversations::Reach;
 use greenroom_store::reads::runs::RunFilter;
 use serde_json::{Map, Value, json};
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 /// Items of a thread that a connecting client gets.
 const ITEMS_SHOWN: usize = 200;
@@ -126,11 +126,13 @@ impl AguiRequest {
             let is_input = item["role"] == "user" || item["role"] == "event";
             stored_runs.contains(run_id) || (is_live && is_input)
         });
+        let works = self.works(&items, live).await?;
         let base = &self.app.options.base_path;
-        let look = history::Look { base, catalogue: self.input.catalogue() };
-        let history = match items.is_empty() {
+        let look = history::Look { base, catalogue: self.input.catalogue(), works: &works };
+        let messages = history::messages(&items, look);
+        let mut history = match items.is_empty() {
             true => Vec::new(),
-            false => vec![history::snapshot(&items, look)],
+            false => vec![history::snapshot(messages.clone())],
         };
         match live {
             Some(live) => {
@@ -139,11 +141,32 @@ impl AguiRequest {
                     from: StreamStart::Beginning,
                     may_be_waiting: true,
                 };
-                let (messages, state) = (history::messages(&items, look), self.input.state.clone());
+                let state = self.input.state.clone();
                 self.follow_with(run, messages, state, history).await
             }
-            None => Ok(self.stored_response(history)),
+            None => {
+                // Steps and sub-agents are events only: those of the newest run are repeated.
+                let newest = runs.first().and_then(|run| works.get(&run.run_id));
+                history.extend(newest.into_iter().flat_map(|work| work.progress.iter().cloned()));
+                Ok(self.stored_response(history))
+            }
         }
+    }
+
+    /// What the stored runs of these items showed of their work.
+    async fn works(
+        &self,
+        items: &[Value],
+        live: Option<&RunView>,
+    ) -> Result<HashMap<String, history::Work>, Problem> {
+        let runs: HashSet<&str> = items.iter().filter_map(|item| item["run_id"].as_str()).collect();
+        let stored = runs.into_iter().filter(|run| live.is_none_or(|live| live.run_id != *run));
+        let found = self.app.host.results_with_work(stored.map(str::to_owned).collect()).await?;
+        let works = found.into_iter().map(|(run_id, records)| {
+            let work = history::Work::of_run(self.stream(run_id.clone()), &records);
+            (run_id, work)
+        });
+        Ok(works.collect())
     }
 
     async fn items(&self) -> Result<Vec<Value>, Problem> {

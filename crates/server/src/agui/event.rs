@@ -35,6 +35,9 @@ pub(crate) enum Event {
     TextMessageStart {
         message_id: String,
         role: &'static str,
+        /// The sub-agent that it is of; other events of the message leave it out.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        subagent_run_id: Option<String>,
     },
     TextMessageContent {
         message_id: String,
@@ -47,6 +50,8 @@ pub(crate) enum Event {
         tool_call_id: String,
         tool_call_name: String,
         parent_message_id: String,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        subagent_run_id: Option<String>,
     },
     ToolCallArgs {
         tool_call_id: String,
@@ -61,6 +66,8 @@ pub(crate) enum Event {
         role: &'static str,
         content: String,
         metadata: Value,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        subagent_run_id: Option<String>,
     },
     StateSnapshot {
         snapshot: Value,
@@ -78,6 +85,8 @@ pub(crate) enum Event {
         activity_type: String,
         content: Value,
         replace: bool,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        subagent_run_id: Option<String>,
     },
     ActivityDelta {
         message_id: String,
@@ -86,9 +95,13 @@ pub(crate) enum Event {
     },
     StepStarted {
         step_name: String,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        subagent_run_id: Option<String>,
     },
     StepFinished {
         step_name: String,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        subagent_run_id: Option<String>,
     },
     SubagentStarted {
         subagent_run_id: String,
@@ -117,10 +130,14 @@ pub(crate) enum Event {
     },
     ReasoningStart {
         message_id: String,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        subagent_run_id: Option<String>,
     },
     ReasoningMessageStart {
         message_id: String,
         role: &'static str,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        subagent_run_id: Option<String>,
     },
     ReasoningMessageContent {
         message_id: String,

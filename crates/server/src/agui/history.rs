@@ -1,18 +1,23 @@
-//! A transcript as AG-UI messages, with tool cards.
+//! A transcript as AG-UI messages, with tool cards, reasoning and activities.
 //!
 //! Invariant: message ids and call ids are unique, and every tool result follows its call.
+
+mod work;
+
+pub(crate) use work::Work;
 
 use super::card;
 use super::event::Event;
 use greenroom_config::BasePath;
 use serde_json::{Map, Value, json};
 use std::collections::{HashMap, HashSet};
+use work::Position;
 
 /// The complete messages of a client, cards included.
-pub(crate) fn snapshot(items: &[Value], look: Look<'_>) -> Event {
+pub(crate) fn snapshot(messages: Vec<Value>) -> Event {
     let client = json!({"authoritativeActivityTypes": [card::ACTIVITY]});
     let metadata = Map::from_iter([("@ag-ui/client".to_owned(), client)]);
-    Event::MessagesSnapshot { messages: messages(items, look), metadata }
+    Event::MessagesSnapshot { messages, metadata }
 }
 
 /// What messages depend on besides their items.
@@ -21,11 +26,38 @@ pub(crate) struct Look<'a> {
     pub(crate) base: &'a BasePath,
     /// The client's id of the catalogue of cards.
     pub(crate) catalogue: &'static str,
+    /// What runs showed of their work, by run.
+    pub(crate) works: &'a HashMap<String, Work>,
 }
 
 pub(crate) fn messages(items: &[Value], look: Look<'_>) -> Vec<Value> {
     let mut calls = Calls::default();
-    items.iter().flat_map(|item| message(item, look, &mut calls)).collect()
+    let mut positions: HashMap<&str, Position> = HashMap::new();
+    let runs = items.iter().map(|item| item["run_id"].as_str().unwrap_or_default());
+    let last: HashMap<&str, usize> = runs.enumerate().map(|(index, run)| (run, index)).collect();
+    let mut all = Vec::new();
+    for (index, item) in items.iter().enumerate() {
+        let run_id = item["run_id"].as_str().unwrap_or_default();
+        let Some(work) = look.works.get(run_id) else {
+            all.extend(message(item, look, &mut calls));
+            continue;
+        };
+        let position = positions.entry(run_id).or_default();
+        let is_input = item["role"] == "user" || item["role"] == "event";
+        let author = match is_input {
+            true => None,
+            false => work.before(item, position, &mut all),
+        };
+        let own = message(item, look, &mut calls).into_iter();
+        all.extend(own.map(|mut message| {
+            work::attribute(&mut message, author.clone());
+            message
+        }));
+        if last.get(run_id) == Some(&index) {
+            work.rest(position, &mut all);
+        }
+    }
+    all
 }
 
 /// The ids of calls so far.
@@ -170,7 +202,10 @@ mod tests {
                 "activityType": "a2ui-surface", "content": {"a2ui_operations": [{"x": 1}]}})
         };
         assert_eq!(
-            messages(&items, Look { base: &BasePath::default(), catalogue: "" }),
+            messages(
+                &items,
+                Look { base: &BasePath::default(), catalogue: "", works: &HashMap::new() }
+            ),
             [
                 json!({"id": "i1", "role": "user", "content": [{"type": "text", "text": "look"},
                     {"type": "image", "source": {"type": "url", "value": "/v1/artifacts/art_1",

@@ -185,8 +185,12 @@ pub(crate) async fn resume(
     for (approval, given, _, status) in answers {
         let (id, nonce) = (&approval.approval_id, approval.nonce.clone());
         let answered = app.host.answer_approval(workspace, id, nonce, given).await?;
-        if let ApprovalAnswer::Invalid(reason) = answered {
-            return Ok(Err(reject("invalid_argument", reason)));
+        match answered {
+            ApprovalAnswer::Invalid(reason) => return Ok(Err(reject("invalid_argument", reason))),
+            ApprovalAnswer::InvalidArgs(reason) => {
+                return Ok(Err(reject("invalid_argument", format!("`editedArgs`: {reason}"))));
+            }
+            _ => {}
         }
         if let Some(message) = conflict(&answered, status) {
             return Ok(Err(reject("interrupt_settled", message.to_owned())));
@@ -233,7 +237,9 @@ fn decision(entry: &ResumeEntry) -> Result<(Decision, Option<Object>), String> {
 /// Why an earlier decision contradicts this answer.
 fn conflict(answered: &ApprovalAnswer, status: ResumeStatus) -> Option<&'static str> {
     match answered {
-        ApprovalAnswer::Decided(_) | ApprovalAnswer::Invalid(_) => None,
+        ApprovalAnswer::Decided(_)
+        | ApprovalAnswer::Invalid(_)
+        | ApprovalAnswer::InvalidArgs(_) => None,
         // Cancelling is compatible with every earlier decision.
         ApprovalAnswer::Settled(_) if status == ResumeStatus::Cancelled => None,
         ApprovalAnswer::Settled(approval) => Some(match approval.status {

@@ -4,6 +4,7 @@
 //! reconnects sees the ids it knows. Open messages are closed before the end, and nothing follows the end.
 
 mod messages;
+mod parts;
 mod patch;
 mod progress;
 mod reasoning;
@@ -19,10 +20,14 @@ use greenroom_protocol::payload::{ArtifactCreated, Message, RunCompleted, RunFai
 use greenroom_protocol::result::kind;
 use greenroom_store::types::ResultRecord;
 use messages::Messages;
+pub(crate) use patch::apply as applied;
 use progress::Progress;
 use serde_json::{Map, Value, json};
 use state::ClientState;
 use tools::Calls;
+
+/// The field of a result's data, or of a message's metadata, with the sub-agent that it is of.
+const SUBAGENT_ID: &str = "subagent_id";
 
 #[derive(Debug, Clone)]
 pub(crate) struct Stream {
@@ -117,6 +122,7 @@ impl Translator {
             return out;
         };
         let number = record.sequence;
+        self.messages.author = self.author(record);
         match payload {
             Payload::MessageDelta(delta) => self.messages.delta(delta.chunk, number, &mut out),
             Payload::MessageCompleted(completed) => {
@@ -144,6 +150,17 @@ impl Translator {
         out
     }
 
+    /// The open sub-agent that a result is of. Clients that know sub-agents know the field.
+    fn author(&self, record: &ResultRecord) -> Option<String> {
+        let text = record.data.get();
+        if !text.contains(SUBAGENT_ID) {
+            return None;
+        }
+        let data: Value = serde_json::from_str(text).ok()?;
+        let named = [&data, &data["message"]["metadata"]].map(|at| at[SUBAGENT_ID].as_str());
+        named.into_iter().flatten().find(|id| self.progress.has_open(id)).map(str::to_owned)
+    }
+
     /// A result that is only shown, or of an unknown type.
     fn shown(&mut self, record: &ResultRecord, out: &mut Vec<Event>) {
         let data: Value = serde_json::from_str(record.data.get()).unwrap_or_default();
@@ -168,13 +185,16 @@ impl Translator {
             kind::CLIENT_STATE_DELTA => {
                 self.state.patch(data["patch"].as_array().cloned().unwrap_or_default(), out);
             }
-            other => match self.progress.take(other, &data, |id| self.calls.client_id(id)) {
-                Some(events) => {
-                    self.messages.close(out);
-                    out.extend(events);
+            other => {
+                let by = (&data, self.messages.author.clone());
+                match self.progress.take(other, by, |id| self.calls.client_id(id)) {
+                    Some(events) => {
+                        self.messages.close(out);
+                        out.extend(events);
+                    }
+                    None => out.push(custom(record)),
                 }
-                None => out.push(custom(record)),
-            },
+            }
         }
     }
 
@@ -237,6 +257,11 @@ impl Translator {
     /// The client's id of a tool call.
     pub(crate) fn call_id(&self, tool_call_id: &str) -> Option<String> {
         self.calls.client_id(tool_call_id)
+    }
+
+    /// The sub-agent of the last complete message.
+    pub(crate) fn completed_by(&self) -> Option<&str> {
+        self.messages.completed_by.as_deref()
     }
 
     fn completed(&mut self, done: &RunCompleted, record: &ResultRecord, out: &mut Vec<Event>) {

@@ -254,7 +254,8 @@ fn approvals() -> Vec<Operation> {
         "approvals",
         "Allow or deny an action\nThe response comes once the decision is stored; an allowed action is then \
          carried out once. The same decision again gets the same response. 409: another decision was made, the \
-         nonce is wrong, or the approval expired or was cancelled.",
+         nonce is wrong, or the approval expired or was cancelled. A call that was allowed with other arguments has \
+         them as `payload`, and those that it asked for as `target.asked_payload`.",
     )
     .takes(&["approval_id_in_path", "workspace_id"])
     .answers("200", approval("The approval as it is now."))

@@ -5,6 +5,7 @@
 use super::schemas::rules::{self, file_name, lifetime};
 use crate::query::{LIMIT_DEFAULT, VALUE_BYTES_MAX};
 use greenroom_protocol::api::platform::ApprovalStatus;
+use greenroom_protocol::event::EVENT_ID_BYTES_MAX;
 use greenroom_protocol::payload::StateScope;
 use greenroom_store::types::DeliveryStatus;
 use serde_json::{Map, Value, json};
@@ -61,7 +62,8 @@ fn common(page_size_max: usize) -> Value {
     let limit = json!({"type": "integer", "minimum": 1, "maximum": page_size_max,
         "default": LIMIT_DEFAULT.min(page_size_max)});
     let mut parts = json!({
-        "workspace_id": query("workspace_id", "Default: `default`.", text()),
+        "workspace_id": query("workspace_id", "Default: `default`.",
+            json!({"type": "string", "minLength": 1, "maxLength": EVENT_ID_BYTES_MAX, "pattern": PLAIN})),
         "conversation_id": query("conversation_id", "Of this conversation only.", text()),
         "actor": name_header("x-greenroom-actor", "For admins: the owner of the records."),
         "own_page": header("X-Greenroom", "`1` with a session or to sign in; not needed with a token."),

@@ -115,7 +115,9 @@ fn own() -> Map<String, Value> {
                 json!({"decision": {"enum": ["allow", "deny"]},
                     "nonce": {"type": "string", "description": "That of the approval."}}),
                 json!({"values": {"type": "object", "description":
-                    "For `tool.input`: the fields of `payload.requested_schema`. Left-out fields get their defaults."}}),
+                    "For `tool.input`: the fields of `payload.requested_schema`. Left-out fields get their defaults."},
+                    "args": {"type": "object", "description":
+                    "To allow a `tool.call` with other arguments than those of `payload`, in full. They are checked against the tool's schema and the run's grant."}}),
             ),
         ),
         ("RunAgentInput", agui::input()),

@@ -275,7 +275,8 @@ impl Command for AnswerApproval {
 impl AnswerApproval {
     /// Whether the same values and arguments were given before.
     fn is_same(&self, row: &ApprovalRow) -> bool {
-        if self.edited.as_ref().is_some_and(|edited| *edited != row.request.payload) {
+        let json = |text: &str| serde_json::from_str::<Value>(text).unwrap_or_default();
+        if self.edited.as_ref().is_some_and(|edited| json(edited) != json(&row.request.payload)) {
             return false;
         }
         let Some(values) = self.given() else { return true };

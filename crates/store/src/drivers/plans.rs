@@ -161,6 +161,7 @@ fn the_hot_path_finds_everything_by_an_index() {
     assert_eq!(reads::events::page(&mut tx, "w", None, 9, 9).unwrap().len(), 4);
     assert_eq!(reads::events::page(&mut tx, "w", Some("c"), 9, 9).unwrap().len(), 4);
     assert!(reads::results::page(&mut tx, "3", 0, 9).unwrap().is_empty());
+    assert!(!reads::results::shows_work(&mut tx, "3").unwrap());
 }
 
 #[test]

@@ -3,7 +3,7 @@
 //! Invariant: a name means one method; a call is resolved only if it is allowed and its input is valid, so that
 //! no approval is requested for a call that could only fail.
 
-use super::{Manifest, ManifestError, ModuleMethod};
+use super::{Handover, Manifest, ManifestError, ModuleMethod};
 use crate::project_cli::{self, Call, MethodSet, MethodSpec};
 use crate::{Risk, ToolFailure};
 use greenroom_protocol::Object;
@@ -25,6 +25,11 @@ pub enum Target<'a> {
 }
 
 impl Target<'_> {
+    /// Whether its program gets the credential of a call on standard input.
+    pub fn takes_stdin(&self) -> bool {
+        matches!(self, Target::Own(method) if method.handover == Handover::Stdin)
+    }
+
     pub fn risk(&self) -> Risk {
         match self {
             Target::BuiltIn(spec) => spec.risk,

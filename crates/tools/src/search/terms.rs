@@ -10,6 +10,19 @@ use super::synonyms::{STOP, alike, chinese_word, meant};
 pub(super) struct Term {
     pub(super) word: String,
     pub(super) weight: f64,
+    /// Another word for what the query says.
+    pub(super) is_synonym: bool,
+}
+
+impl Term {
+    /// What the query says itself.
+    fn own(word: String, weight: f64) -> Self {
+        Self { word, weight, is_synonym: false }
+    }
+
+    fn synonym(word: &str, weight: f64) -> Self {
+        Self { word: word.to_owned(), weight, is_synonym: true }
+    }
 }
 
 /// One search term with all its synonyms. The best of them counts.
@@ -41,17 +54,17 @@ pub(super) fn concepts(query: &str) -> Vec<Concept> {
         if asked.iter().any(|known| known.0[0].word == concept.0[0].word) {
             continue;
         }
-        for Term { word, weight } in concept.0.clone() {
+        for Term { word, weight, .. } in concept.0.clone() {
             for (like, share) in alike(&word) {
                 if concept.0.iter().all(|term| term.word != *like) {
-                    concept.0.push(Term { word: like.clone(), weight: weight * share });
+                    concept.0.push(Term::synonym(like, weight * share));
                 }
             }
         }
         asked.push(concept);
     }
     if query.split_whitespace().any(|word| ASKING.contains(&word.to_lowercase().as_str())) {
-        let read = ASKED.map(|word| Term { word: word.to_owned(), weight: ASKED_WEIGHT });
+        let read = ASKED.map(|word| Term::synonym(word, ASKED_WEIGHT));
         asked.push(Concept(read.to_vec()));
     }
     asked
@@ -116,11 +129,7 @@ fn latin(run: &str) -> Vec<Concept> {
     // A number is an argument of a call, not a name of a tool.
     let says =
         |part: &String| !part.chars().all(char::is_numeric) && !STOP.contains(&part.as_str());
-    parts
-        .into_iter()
-        .filter(says)
-        .map(|part| Concept(vec![Term { word: stem(&part), weight: 1.0 }]))
-        .collect()
+    parts.into_iter().filter(says).map(|part| Concept(vec![Term::own(stem(&part), 1.0)])).collect()
 }
 
 /// Known words with their English translations, and every pair of characters.
@@ -147,10 +156,10 @@ fn chinese(run: &[char], concepts: &mut Vec<Concept>) {
 /// A known word: each of its English words is a separate term, beside the Chinese ones.
 fn known(word: &[char], english: &[Vec<String>], concepts: &mut Vec<Concept>) {
     let weight = if word.len() == 2 { 1.0 } else { PART_WEIGHT };
-    let own = word.windows(2).map(|pair| Term { word: pair.iter().collect(), weight });
+    let own = word.windows(2).map(|pair| Term::own(pair.iter().collect(), weight));
     let own: Vec<Term> = own.collect();
     for others in english {
-        let others = others.iter().map(|word| Term { word: word.clone(), weight: ENGLISH_WEIGHT });
+        let others = others.iter().map(|word| Term::own(word.clone(), ENGLISH_WEIGHT));
         concepts.push(Concept(others.chain(own.iter().cloned()).collect()));
     }
 }
@@ -161,7 +170,7 @@ fn pairs(run: &[char], unknown: std::ops::Range<usize>, concepts: &mut Vec<Conce
         return;
     }
     if run.len() == 1 {
-        concepts.push(Concept(vec![Term { word: run[0].to_string(), weight: 1.0 }]));
+        concepts.push(Concept(vec![Term::own(run[0].to_string(), 1.0)]));
         return;
     }
     let first = unknown.start.saturating_sub(1);
@@ -169,7 +178,7 @@ fn pairs(run: &[char], unknown: std::ops::Range<usize>, concepts: &mut Vec<Conce
     for (at, pair) in run[first..last].windows(2).enumerate() {
         let inside = unknown.contains(&(first + at)) && unknown.contains(&(first + at + 1));
         let weight = if inside { 1.0 } else { ACROSS_WEIGHT };
-        concepts.push(Concept(vec![Term { word: pair.iter().collect(), weight }]));
+        concepts.push(Concept(vec![Term::own(pair.iter().collect(), weight)]));
     }
 }
 

@@ -301,3 +301,15 @@ fn what_only_parameters_say_is_found_as_well_as_by_plain_bm25() {
     let bm25 = recall(&|query| plain(&tools, query));
     assert!(own >= bm25 && own > 0.9, "{own} against {bm25}");
 }
+
+#[test]
+fn a_synonym_counts_less_where_tools_have_the_word_itself() {
+    let tools = [
+        tool("rows.remove", "Remove rows", &["id"]),
+        tool("rows.tidy", "Delete old rows", &["id"]),
+    ];
+    let first = |tools: &[Tool]| ToolIndex::new(tools).search("delete", 1, |_| true);
+    assert_eq!(first(&tools), ["rows.tidy"]);
+    // It counts fully where nobody uses the word.
+    assert_eq!(first(&tools[..1]), ["rows.remove"]);
+}

@@ -80,7 +80,11 @@ impl Toolbox {
             Target::BuiltIn(_) => self.spec(None),
             Target::Own(method) => self.spec(Some(method)),
         };
-        ChildSpec { env: self.environment(call), ..spec }
+        let mut env = self.environment(call);
+        if let Some(credential) = call.credential.filter(|_| !target.takes_stdin()) {
+            env.insert("GREENROOM_CREDENTIAL".to_owned(), credential.to_owned());
+        }
+        ChildSpec { env, ..spec }
     }
 
     /// The program of a manifest's method, or that of all built-in ones.
@@ -117,17 +121,13 @@ impl Toolbox {
         Network::of(access, self.settings.cli.address)
     }
 
-    /// The environment of a method: the address of the host, its credential, and the methods that the run may use.
+    /// The environment of a method: the address of the host, and the methods that the run may use.
     fn environment(&self, call: &Invocation<'_>) -> BTreeMap<String, String> {
         let methods: Vec<&str> = call.methods.iter().map(String::as_str).collect();
-        let mut env = BTreeMap::from([
+        BTreeMap::from([
             ("GREENROOM_URL".to_owned(), self.settings.cli.url.clone()),
             ("GREENROOM_METHODS".to_owned(), methods.join(",")),
-        ]);
-        if let Some(credential) = call.credential {
-            env.insert("GREENROOM_CREDENTIAL".to_owned(), credential.to_owned());
-        }
-        env
+        ])
     }
 }
 

@@ -17,6 +17,7 @@ impl Kit {
             module: "notes",
             method: "add",
             input: &json!({"text": "hello"}),
+            first_line: None,
             deadline: Instant::now() + time,
         };
         run_method(&self.children, call).await
@@ -110,6 +111,7 @@ async fn a_missing_program_is_unavailable() {
         module: "notes",
         method: "add",
         input: &json!({}),
+        first_line: None,
         deadline: Instant::now() + LONG,
     };
     let output = run_method(&kit.children, call).await;

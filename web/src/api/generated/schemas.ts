@@ -202,6 +202,8 @@ export interface components {
             tools?: components["schemas"]["ToolPermission"][];
         };
         ApprovalDecision: {
+            /** @description To allow a `tool.call` with other arguments than those of `payload`, in full. They are checked against the tool's schema and the run's grant. */
+            args?: JsonObject;
             /** @enum {unknown} */
             decision: "allow" | "deny";
             /** @description That of the approval. */

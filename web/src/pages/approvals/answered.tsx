@@ -1,4 +1,5 @@
 // Answered approvals: answer, who, when and outcome.
+import type { ReactNode } from "react";
 import type { Approval } from "@/api/types";
 import { useT, useTextOf } from "@/i18n";
 import { Facts, JsonView, StatusBadge, Time } from "@/ui";
@@ -7,6 +8,7 @@ import styles from "../facts/facts.module.css";
 import { ConversationLink, Listed, RunLink } from "../facts/list-parts";
 import { useFactList } from "../facts/use-fact-list";
 import { ApprovalAbout } from "./about";
+import { askedInput } from "./edited";
 import { approvalActor, approvalSentence } from "./sentence";
 
 const isSettled = (approval: Approval) => approval.status !== "pending";
@@ -52,6 +54,7 @@ function Details({ approval }: { approval: Approval }) {
   const t = useT();
   const textOf = useTextOf();
   const { outcome } = approval;
+  const changed = askedInput(approval);
   return (
     <>
       <ApprovalAbout approval={approval} />
@@ -65,6 +68,7 @@ function Details({ approval }: { approval: Approval }) {
           ...(outcome
             ? [[t("approvals.outcome"), [textOf("approvals", `outcome_${outcome.status}`, outcome.status), outcome.error].filter(Boolean).join(": ")] as [string, string]]
             : []),
+          ...(changed ? [[t("approvals.edited_from"), <code key="edited">{JSON.stringify(changed)}</code>] as [string, ReactNode]] : []),
         ]}
       />
       <JsonView value={approval} openDepth={0} />

@@ -7,7 +7,7 @@ import { useT } from "@/i18n";
 import { Card, Facts, Time, useToast } from "@/ui";
 import { ConversationLink, RunLink } from "../facts/list-parts";
 import { ApprovalAbout, ApprovalWarning } from "./about";
-import { AnswerButtons } from "./answer-buttons";
+import { AnswerCall } from "./answer-call";
 import { TOOL_INPUT } from "./question";
 import { Question } from "./question-view";
 import { approvalActor, approvalSentence, countdown, secondsLeft } from "./sentence";
@@ -54,8 +54,8 @@ function Answers({ approval, expired }: { approval: Approval; expired: boolean }
   const queries = useQueryClient();
   const session = useSession();
   const answer = useMutation({
-    mutationFn: ({ decision, values }: { decision: "allow" | "deny"; values?: JsonObject | null }) =>
-      post<Approval>(path("/v1/approvals/{}", approval.approval_id), { decision, nonce: approval.nonce, ...(values ? { values } : {}) }),
+    mutationFn: ({ decision, values, args }: { decision: "allow" | "deny"; values?: JsonObject | null; args?: JsonObject | null }) =>
+      post<Approval>(path("/v1/approvals/{}", approval.approval_id), { decision, nonce: approval.nonce, ...(values ? { values } : {}), ...(args ? { args } : {}) }),
     onSuccess: (_, { decision }) => toast(t(decision === "allow" ? "approvals.allowed_toast" : "approvals.denied_toast")),
     onError: (error) => toast(`${t("approvals.failed_toast")}: ${error instanceof ApiError ? error.message : String(error)}`, "bad"),
     onSettled: () => queries.invalidateQueries({ queryKey: ["approvals"] }),
@@ -66,7 +66,7 @@ function Answers({ approval, expired }: { approval: Approval; expired: boolean }
     return <Question approval={approval} given={given} disabled={expired} mayAnswer={mayAnswer} onAnswer={(decision, values) => answer.mutate({ decision, values })} />;
   }
   if (!mayAnswer) return <span className="muted">{t("approvals.may_not_answer")}</span>;
-  return <AnswerButtons given={given} disabled={expired} onAnswer={(decision) => answer.mutate({ decision })} />;
+  return <AnswerCall approval={approval} given={given} disabled={expired} onAnswer={(decision, args) => answer.mutate({ decision, args })} />;
 }
 
 function useSecondsLeft(expiresAt: string): number {

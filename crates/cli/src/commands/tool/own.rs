@@ -8,7 +8,7 @@ use crate::{output, wiring};
 use greenroom_config::env;
 use greenroom_config::{self as config, Config};
 use greenroom_runtime::{ChildSpec, Children, Network};
-use greenroom_tools::manifest::{ModuleMethod, Modules};
+use greenroom_tools::manifest::{Handover, ModuleMethod, Modules};
 use greenroom_tools::project_cli::CliResult;
 use greenroom_tools::{MethodCall, Status, run_method};
 use serde_json::Value;
@@ -56,6 +56,7 @@ pub(super) async fn run(
         module: &method.module,
         method: &method.method,
         input,
+        first_line: (method.handover == Handover::Stdin).then_some(""),
         deadline: Instant::now() + method.timeout,
     };
     let output = run_method(&Children::new(settings), call).await;

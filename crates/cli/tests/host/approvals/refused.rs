@@ -85,3 +85,22 @@ async fn those_answer_who_are_said_to() {
     assert_eq!(answered.status, 200);
     assert_eq!(shown(&stage, &approval).await["answered_by"], "token:desk");
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn only_the_arguments_of_a_tool_call_can_be_replaced() {
+    let receiver = Receiver::start().await;
+    let stage = open(&receiver, "").await;
+    start_asking(&stage).await;
+    let later = json!([["result", "action.requested", asks("later")], ["end"]]);
+    let later = start(&stage, "d", later).await;
+    stage.api.ended_run(&later).await;
+    // One of a run that waits, and one of a run that is over.
+    for approval in pending(&stage, 2).await {
+        let body = json!({"decision": "allow", "nonce": approval["nonce"], "args": {"text": "x"}});
+        let (status, refused) = answer_with(&stage, &approval, &body).await;
+        let message = "`args`: only the arguments of a tool call can be edited";
+        assert_eq!((status, &refused["error"]["message"]), (400, &json!(message)));
+        assert_eq!(answer(&stage, &approval, "deny").await.0, 200);
+    }
+    assert_eq!(actions(&receiver), [Value::Null; 0]);
+}

@@ -1,8 +1,9 @@
 """A method that tells its credential wherever it can, and keeps a list of what must not be found."""
 import base64, json, os, sys, time
 
-method, payload = sys.argv[2], sys.stdin.read()
-secret = os.environ["GREENROOM_CREDENTIAL"]
+method = sys.argv[2]
+secret = os.environ.get("GREENROOM_CREDENTIAL") or sys.stdin.readline().strip()
+payload = sys.stdin.read()
 body = secret.split("_")[1]
 
 

@@ -3,6 +3,7 @@
 //! Invariant: at most one text message is open. The client ends up with the text of `message.completed`: a missing
 //! rest is sent as a delta, and text that differs is replaced by a snapshot.
 
+use super::parts::{Part, Parts};
 use super::reasoning::Reasoning;
 use crate::agui::event::Event;
 use greenroom_protocol::payload::{Message, MessageChunk};
@@ -20,8 +21,12 @@ pub(super) struct Messages {
     sent: Vec<Value>,
     reasoning: Reasoning,
     open: Option<Open>,
-    /// Indexes in `sent` of texts that no `message.completed` covers yet.
-    parts: Vec<usize>,
+    /// Texts that no `message.completed` covers yet.
+    parts: Parts,
+    /// The sub-agent whose result is taken now.
+    pub(super) author: Option<String>,
+    /// The sub-agent of the last complete message.
+    pub(super) completed_by: Option<String>,
     pub(super) client_has_own: bool,
     pub(super) saw_complete: bool,
 }
@@ -29,8 +34,8 @@ pub(super) struct Messages {
 #[derive(Debug)]
 struct Open {
     id: String,
-    /// The runner's id.
-    message_id: Option<String>,
+    /// Its index in `sent`.
+    index: usize,
 }
 
 impl Messages {
@@ -40,13 +45,19 @@ impl Messages {
             |message: &Value| message["id"].as_str().is_some_and(|id| id.starts_with(&prefix));
         let (own, before): (Vec<Value>, Vec<Value>) = messages.into_iter().partition(is_own);
         let reasoning = Reasoning::new(&own);
+        // Clients keep their reasoning and activities through a snapshot that has none.
+        let is_kept =
+            |message: &Value| message["role"] == "reasoning" || message["role"] == "activity";
+        let before = before.into_iter().filter(|message| !is_kept(message)).collect();
         Self {
             prefix,
             before,
             sent: Vec::new(),
             reasoning,
             open: None,
-            parts: Vec::new(),
+            parts: Parts::default(),
+            author: None,
+            completed_by: None,
             client_has_own: !own.is_empty(),
             saw_complete: false,
         }
@@ -56,7 +67,11 @@ impl Messages {
         format!("{}{number}", self.prefix)
     }
 
-    pub(super) fn push(&mut self, message: Value) {
+    /// Adds a message of the author of this result.
+    pub(super) fn push(&mut self, mut message: Value) {
+        if let Some(author) = &self.author {
+            message["subagentRunId"] = author.as_str().into();
+        }
         self.sent.push(message);
     }
 
@@ -67,68 +82,80 @@ impl Messages {
 
     /// Drops everything of this run; returns whether there was anything.
     pub(super) fn clear(&mut self) -> bool {
-        self.parts.clear();
+        self.parts = Parts::default();
         self.saw_complete = false;
         self.reasoning.forget();
         !std::mem::take(&mut self.sent).is_empty()
     }
 
     pub(super) fn delta(&mut self, chunk: MessageChunk, number: i64, out: &mut Vec<Event>) {
+        let message = self.parts.message(chunk.message_id, self.author.clone());
         if chunk.replace {
-            self.retract(out);
+            self.retract(&message, out);
         }
         if chunk.content.is_empty() {
             return;
         }
         self.reasoning.close(out);
-        if self.open.as_ref().is_some_and(|open| open.message_id != chunk.message_id) {
-            self.close(out);
-        }
-        let id = match &self.open {
-            Some(open) => open.id.clone(),
-            None => self.start(number, chunk.role, chunk.message_id, out),
+        let current = self.open.as_ref().map(|open| open.index);
+        let index = match current.filter(|index| self.parts.is_of(*index, &message)) {
+            Some(index) => index,
+            None => {
+                self.close(out);
+                self.start(number, chunk.role, message, out)
+            }
         };
-        self.append(id, &chunk.content, out);
+        self.append(index, &chunk.content, out);
     }
 
     pub(super) fn completed(&mut self, message: &Message, number: i64, out: &mut Vec<Event>) {
         self.reasoning.close(out);
         let text = message.content.text();
-        let texts: Vec<&str> = self.parts.iter().map(|index| self.text_of(*index)).collect();
+        let parts = self.parts.complete(message.message_id.as_deref(), self.author.as_deref());
+        let texts: Vec<&str> = parts.iter().map(|index| self.text_of(*index)).collect();
         let (all, last) = (texts.concat(), texts.last().copied().unwrap_or_default().to_owned());
+        let streamed = parts.first().and_then(|index| self.sent[*index]["subagentRunId"].as_str());
+        self.completed_by = self.author.clone().or_else(|| streamed.map(str::to_owned));
         self.saw_complete = true;
-        if self.parts.is_empty() {
+        if parts.is_empty() {
             self.thoughts(message, number, out);
             if !text.is_empty() {
-                self.send(number, message.role, &text, out);
+                self.send(number, message, &text, out);
             }
         } else if let Some(rest) = text.strip_prefix(&all) {
-            self.add(number, message.role, rest, out);
+            self.add(number, message, (&parts, rest), out);
             self.thoughts(message, number, out);
         } else {
             self.close(out);
             if last != text {
-                self.replace(&text);
+                self.replace(parts, &text);
                 out.push(self.snapshot());
             }
             self.thoughts(message, number, out);
         }
-        self.parts.clear();
         self.reasoning.forget();
         self.media(message, number, out);
     }
 
-    /// Removes the text that no `message.completed` covers: AG-UI can only append, so a snapshot removes it.
-    fn retract(&mut self, out: &mut Vec<Event>) {
+    /// Removes the text of a message that no `message.completed` covers: AG-UI can only append, so a snapshot
+    /// removes it.
+    fn retract(&mut self, message: &Part, out: &mut Vec<Event>) {
         self.close(out);
-        let parts = std::mem::take(&mut self.parts);
+        let parts = self.parts.remove(message);
         if parts.is_empty() {
             return;
         }
-        for index in parts.into_iter().rev() {
-            self.sent.remove(index);
-        }
+        parts.into_iter().rev().for_each(|index| self.remove(index));
         out.push(self.snapshot());
+    }
+
+    /// Removes a message that was sent.
+    fn remove(&mut self, index: usize) {
+        self.sent.remove(index);
+        self.parts.shift(index);
+        if let Some(open) = self.open.as_mut().filter(|open| open.index > index) {
+            open.index -= 1;
+        }
     }
 
     /// A piece of reasoning: before the text that it leads to.
@@ -137,7 +164,7 @@ impl Messages {
             out.push(Event::TextMessageEnd { message_id: open.id });
         }
         let id = self.id(number);
-        self.reasoning.piece(&id, text, out);
+        self.reasoning.piece((&id, text), self.author.as_deref(), out);
     }
 
     /// Replaces the arguments of a call that were sent.
@@ -154,8 +181,7 @@ impl Messages {
     pub(super) fn remove_call(&mut self, call_id: &str) {
         let is_its = |message: &Value| message["toolCalls"][0]["id"] == call_id;
         let Some(index) = self.sent.iter().position(is_its) else { return };
-        self.sent.remove(index);
-        self.parts.iter_mut().filter(|part| **part > index).for_each(|part| *part -= 1);
+        self.remove(index);
     }
 
     pub(super) fn close(&mut self, out: &mut Vec<Event>) {
@@ -169,26 +195,23 @@ impl Messages {
         self.sent.get(index).and_then(|message| message["content"].as_str()).unwrap_or_default()
     }
 
-    fn start(
-        &mut self,
-        number: i64,
-        role: Role,
-        message_id: Option<String>,
-        out: &mut Vec<Event>,
-    ) -> String {
-        let id = self.id(number);
+    /// Begins a text; returns its index.
+    fn start(&mut self, number: i64, role: Role, message: Part, out: &mut Vec<Event>) -> usize {
+        let (id, index) = (self.id(number), self.sent.len());
         // Tools report through call results, not text messages.
         let role = if role == Role::Tool { Role::Assistant.as_str() } else { role.as_str() };
-        self.parts.push(self.sent.len());
-        self.sent.push(json!({"id": id, "role": role, "content": ""}));
-        self.open = Some(Open { id: id.clone(), message_id });
-        out.push(Event::TextMessageStart { message_id: id.clone(), role });
-        id
+        self.parts.push(index, message);
+        self.push(json!({"id": id, "role": role, "content": ""}));
+        self.open = Some(Open { id: id.clone(), index });
+        let subagent_run_id = self.author.clone();
+        out.push(Event::TextMessageStart { message_id: id, role, subagent_run_id });
+        index
     }
 
-    fn append(&mut self, id: String, text: &str, out: &mut Vec<Event>) {
-        let sent = self.parts.last().and_then(|index| self.sent.get_mut(*index));
-        if let Some(Value::String(content)) = sent.and_then(|message| message.get_mut("content")) {
+    fn append(&mut self, index: usize, text: &str, out: &mut Vec<Event>) {
+        let Some(sent) = self.sent.get_mut(index) else { return };
+        let id = sent["id"].as_str().unwrap_or_default().to_owned();
+        if let Some(Value::String(content)) = sent.get_mut("content") {
             content.push_str(text);
         }
         let mut rest = text;
@@ -199,33 +222,41 @@ impl Messages {
         }
     }
 
-    fn send(&mut self, number: i64, role: Role, text: &str, out: &mut Vec<Event>) {
-        let id = self.start(number, role, None, out);
-        self.append(id, text, out);
+    fn send(&mut self, number: i64, message: &Message, text: &str, out: &mut Vec<Event>) {
+        self.close(out);
+        let index = self.start(number, message.role, Part::default(), out);
+        self.parts.forget(index);
+        self.append(index, text, out);
         self.close(out);
     }
 
     /// Sends the part of a message that deltas did not contain.
-    fn add(&mut self, number: i64, role: Role, rest: &str, out: &mut Vec<Event>) {
-        match self.open.as_ref().map(|open| open.id.clone()) {
-            _ if rest.is_empty() => {}
-            Some(id) => self.append(id, rest, out),
-            None => self.send(number, role, rest, out),
+    fn add(
+        &mut self,
+        number: i64,
+        message: &Message,
+        (parts, rest): (&[usize], &str),
+        out: &mut Vec<Event>,
+    ) {
+        let open = self.open.as_ref().map(|open| open.index);
+        match open.filter(|index| parts.contains(index)) {
+            Some(index) => {
+                self.append(index, rest, out);
+                self.close(out);
+            }
+            None if rest.is_empty() => {}
+            None => self.send(number, message, rest, out),
         }
-        self.close(out);
     }
 
     /// Replaces the last part by the text and removes the others.
-    fn replace(&mut self, text: &str) {
-        let mut parts = std::mem::take(&mut self.parts);
+    fn replace(&mut self, mut parts: Vec<usize>, text: &str) {
         let last = parts.pop();
         if let Some(message) = last.and_then(|index| self.sent.get_mut(index)) {
             message["content"] = text.into();
         }
         let removed = parts.into_iter().chain(last.filter(|_| text.is_empty()));
-        for index in removed.collect::<Vec<_>>().into_iter().rev() {
-            self.sent.remove(index);
-        }
+        removed.collect::<Vec<_>>().into_iter().rev().for_each(|index| self.remove(index));
     }
 
     /// Reasoning of a complete message, as far as it was not sent in pieces.
@@ -236,7 +267,7 @@ impl Messages {
                 continue;
             };
             let id = format!("{}.{index}", self.id(number));
-            self.reasoning.whole(&id, text, out);
+            self.reasoning.whole((&id, text), self.author.as_deref(), out);
         }
     }
 

@@ -5,7 +5,7 @@
 use serde_json::Value;
 
 /// The state after the patch; `None` if it does not apply.
-pub(super) fn apply(state: &Value, operations: &[Value]) -> Option<Value> {
+pub(crate) fn apply(state: &Value, operations: &[Value]) -> Option<Value> {
     let mut state = state.clone();
     for operation in operations {
         let path = operation["path"].as_str()?;

@@ -1,7 +1,7 @@
 //! What a runner shows of its work: steps, activities, sub-agents.
 //!
 //! Invariant: what is finished was started, what is started is finished before the end of the stream, and the id of a
-//! sub-agent is used once. A result that does not fit is dropped.
+//! sub-agent is used once. A sub-agent's steps are finished before it is. A result that does not fit is dropped.
 
 use crate::agui::event::Event;
 use greenroom_protocol::result::kind;
@@ -14,7 +14,8 @@ const OPEN_MAX: usize = 256;
 #[derive(Debug, Default)]
 pub(super) struct Progress {
     prefix: String,
-    steps: Vec<String>,
+    /// With the sub-agents that they are of.
+    steps: Vec<(String, Option<String>)>,
     subagents: Vec<String>,
     subagents_seen: HashSet<String>,
     activities: HashSet<String>,
@@ -25,17 +26,26 @@ impl Progress {
         Self { prefix: format!("{run_id}.activity."), ..Self::default() }
     }
 
+    /// Whether the sub-agent was started and is not finished.
+    pub(super) fn has_open(&self, subagent: &str) -> bool {
+        self.subagents.iter().any(|open| open == subagent)
+    }
+
     /// The events of a result; `None` if it is of another type.
     pub(super) fn take(
         &mut self,
         result_kind: &str,
-        data: &Value,
+        (data, author): (&Value, Option<String>),
         calls: impl Fn(&str) -> Option<String>,
     ) -> Option<Vec<Event>> {
+        let mut events = Vec::new();
+        if matches!(result_kind, kind::SUBAGENT_FINISHED | kind::SUBAGENT_FAILED) {
+            self.finish_steps_of(text(data, "subagent_id"), &mut events);
+        }
         let event = match result_kind {
-            kind::STEP_STARTED => self.step_started(data),
-            kind::STEP_FINISHED => self.step_finished(data),
-            kind::ACTIVITY_SNAPSHOT => self.activity(data),
+            kind::STEP_STARTED => self.step_started(data, author),
+            kind::STEP_FINISHED => self.step_finished(data, author),
+            kind::ACTIVITY_SNAPSHOT => self.activity(data, author),
             kind::ACTIVITY_DELTA => self.activity_changed(data),
             kind::SUBAGENT_STARTED => self.subagent_started(data, calls),
             kind::SUBAGENT_FINISHED => self.subagent_ended(data).map(|subagent_run_id| {
@@ -49,13 +59,14 @@ impl Progress {
             }),
             _ => return None,
         };
-        Some(event.into_iter().collect())
+        events.extend(event);
+        Some(events)
     }
 
     /// Ends what is open, before the end of the stream.
     pub(super) fn close(&mut self, out: &mut Vec<Event>) {
         let steps = std::mem::take(&mut self.steps).into_iter().rev();
-        out.extend(steps.map(|step_name| Event::StepFinished { step_name }));
+        out.extend(steps.map(finished));
         let subagents = std::mem::take(&mut self.subagents).into_iter().rev();
         out.extend(
             subagents
@@ -63,29 +74,44 @@ impl Progress {
         );
     }
 
-    fn step_started(&mut self, data: &Value) -> Option<Event> {
-        let step_name = text(data, "step_name")?.to_owned();
-        if self.steps.contains(&step_name) || self.steps.len() >= OPEN_MAX {
+    fn finish_steps_of(&mut self, subagent: Option<&str>, out: &mut Vec<Event>) {
+        let of =
+            |step: &mut (String, Option<String>)| step.1.is_some() && step.1.as_deref() == subagent;
+        let steps: Vec<_> = self.steps.extract_if(.., of).collect();
+        out.extend(steps.into_iter().rev().map(finished));
+    }
+
+    fn step_started(&mut self, data: &Value, author: Option<String>) -> Option<Event> {
+        let step = (text(data, "step_name")?.to_owned(), author);
+        if self.steps.contains(&step) || self.steps.len() >= OPEN_MAX {
             return None;
         }
-        self.steps.push(step_name.clone());
-        Some(Event::StepStarted { step_name })
+        self.steps.push(step.clone());
+        Some(Event::StepStarted { step_name: step.0, subagent_run_id: step.1 })
     }
 
-    fn step_finished(&mut self, data: &Value) -> Option<Event> {
-        let name = text(data, "step_name")?;
-        let index = self.steps.iter().position(|open| open == name)?;
-        Some(Event::StepFinished { step_name: self.steps.remove(index) })
+    /// Of this sub-agent if it has a step of the name, else the step of anyone.
+    fn step_finished(&mut self, data: &Value, author: Option<String>) -> Option<Event> {
+        let step = (text(data, "step_name")?.to_owned(), author);
+        let exact = self.steps.iter().position(|open| *open == step);
+        let index = exact.or_else(|| self.steps.iter().position(|open| open.0 == step.0))?;
+        Some(finished(self.steps.remove(index)))
     }
 
-    fn activity(&mut self, data: &Value) -> Option<Event> {
+    fn activity(&mut self, data: &Value, subagent_run_id: Option<String>) -> Option<Event> {
         let (id, activity_type) = (text(data, "message_id")?, text(data, "activity_type")?);
         let content = data.get("content").filter(|content| content.is_object())?.clone();
         let replace = data["replace"].as_bool().unwrap_or(true);
         self.activities.insert(id.to_owned());
         let message_id = format!("{}{id}", self.prefix);
         let activity_type = activity_type.to_owned();
-        Some(Event::ActivitySnapshot { message_id, activity_type, content, replace })
+        Some(Event::ActivitySnapshot {
+            message_id,
+            activity_type,
+            content,
+            replace,
+            subagent_run_id,
+        })
     }
 
     fn activity_changed(&mut self, data: &Value) -> Option<Event> {
@@ -123,6 +149,10 @@ impl Progress {
         let index = self.subagents.iter().position(|open| open == id)?;
         Some(self.subagents.remove(index))
     }
+}
+
+fn finished((step_name, subagent_run_id): (String, Option<String>)) -> Event {
+    Event::StepFinished { step_name, subagent_run_id }
 }
 
 fn text<'a>(data: &'a Value, key: &str) -> Option<&'a str> {

@@ -19,6 +19,8 @@ pub(super) struct Reasoning {
 #[derive(Debug)]
 struct Open {
     id: String,
+    /// The sub-agent that it is of.
+    author: Option<String>,
     /// What the client has and was not repeated so far.
     rest: String,
     is_started: bool,
@@ -36,11 +38,20 @@ impl Reasoning {
     }
 
     /// A piece; `id` is that of the message if it is the first one.
-    pub(super) fn piece(&mut self, id: &str, text: &str, out: &mut Vec<Event>) {
+    pub(super) fn piece(
+        &mut self,
+        (id, text): (&str, &str),
+        author: Option<&str>,
+        out: &mut Vec<Event>,
+    ) {
         self.streamed.push_str(text);
+        if self.open.as_ref().is_some_and(|open| open.author.as_deref() != author) {
+            self.close(out);
+        }
         let known = &mut self.known;
         let open = self.open.get_or_insert_with(|| Open {
             id: id.to_owned(),
+            author: author.map(str::to_owned),
             rest: known.remove(id).unwrap_or_default(),
             is_started: false,
         });
@@ -53,7 +64,7 @@ impl Reasoning {
             return;
         }
         if !std::mem::replace(&mut open.is_started, true) {
-            start(&open.id, out);
+            start(&open.id, author, out);
         }
         let (message_id, delta) = (open.id.clone(), new.to_owned());
         out.push(Event::ReasoningMessageContent { message_id, delta });
@@ -66,12 +77,17 @@ impl Reasoning {
     }
 
     /// The reasoning of a complete message, unless it came in pieces.
-    pub(super) fn whole(&mut self, id: &str, text: &str, out: &mut Vec<Event>) {
+    pub(super) fn whole(
+        &mut self,
+        (id, text): (&str, &str),
+        author: Option<&str>,
+        out: &mut Vec<Event>,
+    ) {
         let is_known = self.known.contains_key(id) || self.streamed.contains(text.trim());
         if is_known {
             return;
         }
-        start(id, out);
+        start(id, author, out);
         let delta = text.to_owned();
         out.push(Event::ReasoningMessageContent { message_id: id.to_owned(), delta });
         end(id.to_owned(), out);
@@ -83,9 +99,13 @@ impl Reasoning {
     }
 }
 
-fn start(id: &str, out: &mut Vec<Event>) {
-    out.push(Event::ReasoningStart { message_id: id.to_owned() });
-    out.push(Event::ReasoningMessageStart { message_id: id.to_owned(), role: "reasoning" });
+fn start(id: &str, author: Option<&str>, out: &mut Vec<Event>) {
+    let (message_id, subagent_run_id) = (id.to_owned(), author.map(str::to_owned));
+    out.push(Event::ReasoningStart {
+        message_id: message_id.clone(),
+        subagent_run_id: subagent_run_id.clone(),
+    });
+    out.push(Event::ReasoningMessageStart { message_id, role: "reasoning", subagent_run_id });
 }
 
 fn end(id: String, out: &mut Vec<Event>) {

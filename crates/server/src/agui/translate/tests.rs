@@ -1,5 +1,7 @@
 //! Expected events, written by hand from the AG-UI reference.
 
+mod authors;
+
 use super::*;
 use serde_json::value::RawValue;
 

@@ -145,6 +145,7 @@ impl Calls {
         let id = self.new_id(call_id, number);
         self.pending.push(id.clone());
         let parent_message_id = messages.id(number);
+        let author = messages.author.clone();
         messages.push(json!({"id": parent_message_id, "role": "assistant", "toolCalls": [
             {"id": id, "type": "function", "function": {"name": name, "arguments": ""}}]}));
         let tool_call_name = name.to_owned();
@@ -152,6 +153,7 @@ impl Calls {
             tool_call_id: id.clone(),
             tool_call_name,
             parent_message_id,
+            subagent_run_id: author,
         });
         id
     }
@@ -182,9 +184,15 @@ impl Calls {
         let content = card::content(output);
         messages.push(json!({"id": message_id, "role": "tool", "toolCallId": tool_call_id,
             "content": content, "metadata": metadata}));
-        let activity = card::activity(&tool_call_id, &metadata);
-        let role = "tool";
-        out.push(Event::ToolCallResult { message_id, tool_call_id, role, content, metadata });
+        let activity = card::activity(&tool_call_id, &metadata, messages.author.clone());
+        out.push(Event::ToolCallResult {
+            message_id,
+            tool_call_id,
+            role: "tool",
+            content,
+            metadata,
+            subagent_run_id: messages.author.clone(),
+        });
         out.extend(activity);
     }
 
