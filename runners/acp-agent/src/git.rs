@@ -1,13 +1,16 @@
-//! `git` workspaces: a worktree and a branch for each conversation.
+//! `git` workspaces: a repository and a branch for each conversation.
 //!
-//! Invariant: the given repository is only read. The worktrees belong to a copy of it in the runner's own folder, so
-//! that a harness cannot change hooks or settings that someone else's git reads later; git runs without hooks.
+//! Invariant: the given repository and its copy are only read by sessions; the repository of a conversation is in its
+//! workspace and shares only objects. Once a harness had it, git reads it behind the wall of its session.
 
-use crate::workspace::{create, write_atomically};
+use crate::process::{Commanded, enclosed};
+use crate::settings::Wall;
+use crate::workspace::{Place, create, write_atomically};
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::sync::OnceLock;
 use std::time::Duration;
+use tokio::io::AsyncReadExt;
 use tokio::process::Command;
 
 /// How long one git command may take.
@@ -73,21 +76,92 @@ pub(crate) async fn prepare(tree: &Tree<'_>, base: Option<&str>) -> Result<Made,
     })?;
     let base = base.trim().to_owned();
     git(&copy, &["update-ref", &marker, &base]).await?;
-    // A removed workspace leaves a worktree and a branch behind.
-    git(&copy, &["worktree", "prune"]).await?;
-    let work = tree.work.to_string_lossy().into_owned();
-    git(&copy, &["worktree", "add", "--quiet", "-B", &branch, &work, &base]).await?;
+    check_out(&copy, tree.work, &branch, &base).await?;
     Ok(Made { branch, base })
 }
 
+/// A repository that has its objects from the copy, complete or not at all.
+async fn check_out(copy: &Path, work: &Path, branch: &str, base: &str) -> Result<(), String> {
+    let part = work.with_extension("part");
+    let failed = |error: std::io::Error| format!("cannot create `{}`: {error}", work.display());
+    if part.exists() {
+        std::fs::remove_dir_all(&part).map_err(failed)?;
+    }
+    create(&part).map_err(failed)?;
+    git(&part, &["init", "--quiet", "."]).await?;
+    let objects = format!("{}\n", copy.join("objects").display());
+    let alternates = part.join(".git/objects/info/alternates");
+    write_atomically(&alternates, objects.as_bytes()).map_err(failed)?;
+    let from = copy.to_string_lossy().into_owned();
+    let refs = ["+refs/remotes/origin/*:refs/remotes/origin/*", "+refs/tags/*:refs/tags/*"];
+    git(&part, &[&["fetch", "--quiet", "--no-tags", &from][..], &refs[..]].concat()).await?;
+    git(&part, &["checkout", "--quiet", "-B", branch, base]).await?;
+    std::fs::rename(&part, work).map_err(failed)
+}
+
 /// All changes since the base: committed ones, uncommitted ones and new files.
-pub(crate) async fn diff(work: &Path, base: &str) -> Result<Vec<u8>, String> {
+pub(crate) async fn diff(
+    wall: Option<&Wall>,
+    place: &Place,
+    base: &str,
+) -> Result<Vec<u8>, String> {
     // Known to the index without their content, so that they are part of the diff.
-    git(work, &["add", "--intent-to-add", "--all", "."]).await?;
-    let options = ["diff", "--no-ext-diff", "--no-textconv", "--no-color", "--binary"];
-    let mut diff = git(work, &[&options[..], &[base]].concat()).await?.into_bytes();
+    let add = ["add", "--intent-to-add", "--all", "."];
+    let options = ["diff", "--no-ext-diff", "--no-textconv", "--no-color", "--binary", base];
+    let mut diff = Vec::new();
+    for args in [&add[..], &options[..]] {
+        diff = match wall {
+            None => git(&place.work, args).await?.into_bytes(),
+            Some(wall) => git_behind(wall, place, args).await?,
+        };
+    }
     diff.truncate(DIFF_BYTES_MAX);
     Ok(diff)
+}
+
+const SAFE: [&str; 8] = [
+    "-c",
+    "core.hooksPath=/dev/null",
+    "-c",
+    "core.fsmonitor=false",
+    "-c",
+    "gc.auto=0",
+    "-c",
+    "safe.directory=*",
+];
+
+/// In a repository whose settings the harness wrote, which may name programs.
+async fn git_behind(wall: &Wall, place: &Place, args: &[&str]) -> Result<Vec<u8>, String> {
+    let words = ["git"].iter().chain(&SAFE).chain(args).map(|word| (*word).to_owned());
+    let words: Vec<String> = words.collect();
+    let home = place.home.to_string_lossy().into_owned();
+    let env = [("HOME", home.as_str()), ("GIT_TERMINAL_PROMPT", "0"), ("GIT_CONFIG_NOSYSTEM", "1")];
+    let env = env.map(|(name, value)| (name.to_owned(), value.to_owned())).into();
+    let enclosure = wall.enclose(place, &words, &env, None)?;
+    let Commanded { mut command, handover } = enclosed(wall, &place.id, enclosure)?;
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null()).kill_on_drop(true);
+    let mut child = command.spawn().map_err(|error| format!("cannot start `git`: {error}"))?;
+    drop(command);
+    let output = child.stdout.take();
+    let run = async {
+        if let Some((socket, enclosure)) = handover {
+            let told = tokio::task::spawn_blocking(move || enclosure.hand_over(&socket));
+            told.await.map_err(|error| error.to_string()).flatten()?;
+        }
+        let mut said = Vec::new();
+        if let Some(output) = output {
+            let read = output.take(DIFF_BYTES_MAX as u64).read_to_end(&mut said).await;
+            read.map_err(|error| error.to_string())?;
+        }
+        // A diff that is longer than what is kept: git cannot write the rest.
+        let status = child.wait().await.map_err(|error| error.to_string())?;
+        match status.success() || said.len() == DIFF_BYTES_MAX {
+            true => Ok(said),
+            false => Err(format!("`git {}` ended with {status}", args[0])),
+        }
+    };
+    let timeout = tokio::time::timeout(GIT_TIMEOUT, run).await;
+    timeout.map_err(|_| format!("`git {}` took too long", args[0]))?
 }
 
 #[expect(
@@ -96,17 +170,7 @@ pub(crate) async fn diff(work: &Path, base: &str) -> Result<Vec<u8>, String> {
 )]
 async fn git(dir: &Path, args: &[&str]) -> Result<String, String> {
     let mut command = Command::new("git");
-    let safe = [
-        "-c",
-        "core.hooksPath=/dev/null",
-        "-c",
-        "core.fsmonitor=false",
-        "-c",
-        "gc.auto=0",
-        "-c",
-        "safe.directory=*",
-    ];
-    command.args(safe).args(args).current_dir(dir).stdin(Stdio::null()).kill_on_drop(true);
+    command.args(SAFE).args(args).current_dir(dir).stdin(Stdio::null()).kill_on_drop(true);
     command.env("GIT_CONFIG_NOSYSTEM", "1").env("GIT_TERMINAL_PROMPT", "0");
     if let Some(settings) = settings() {
         command.env("GIT_CONFIG_GLOBAL", settings);

@@ -19,11 +19,12 @@ mod texts;
 mod tool_calls;
 mod turn;
 mod updates;
+mod wall;
 mod wire;
 pub mod workspace;
 
 pub use config::{Folders, check_config, folders};
-pub use settings::Settings;
+pub use settings::{Settings, Wall};
 
 use config::{Config, Keys, Workspace};
 use gateway::Gateway;
@@ -126,13 +127,16 @@ impl Runner for AcpAgent {
         let slot = self.sessions.slot(&owner);
         let held = ctx.unless_cancelled(slot.hold()).await?;
         let place = Place::prepare(&self.own, &owner, &config).await;
-        let place = place.map_err(|why| RunFailure::new("harness.workspace", why))?;
-        projection::write(&ctx, &place)
+        let mut place = place.map_err(|why| RunFailure::new("harness.workspace", why))?;
+        place.is_apart = self.settings.wall.is_some();
+        place
+            .within(|| projection::write(&ctx, &place))
+            .flatten()
             .map_err(|error| RunFailure::new("harness.workspace", error.to_string()))?;
         let (held, session, origin) = self.session(&ctx, &config, held, &place, texts).await?;
         self.use_session(&ctx, &slot, (held, session), (origin, texts)).await?;
         match config.workspace {
-            Workspace::Git => report_changes(&ctx, &place).await,
+            Workspace::Git => report_changes(&ctx, self.settings.wall.as_ref(), &place).await,
             Workspace::Conversation | Workspace::Folder => Ok(()),
         }
     }
@@ -163,6 +167,7 @@ impl AcpAgent {
             command: &self.command,
             config,
             place: place.clone(),
+            wall: self.settings.wall.as_ref(),
             gateway,
             texts,
             room,
@@ -251,9 +256,13 @@ async fn remember(ctx: &RunCtx, session: &Session) -> Result<(), RunFailure> {
 }
 
 /// The changes of a `git` workspace, as a file beside it and as an artifact.
-async fn report_changes(ctx: &RunCtx, place: &Place) -> Result<(), RunFailure> {
+async fn report_changes(
+    ctx: &RunCtx,
+    wall: Option<&Wall>,
+    place: &Place,
+) -> Result<(), RunFailure> {
     let base = place.record.base.as_deref().unwrap_or("HEAD");
-    let diff = match git::diff(&place.work, base).await {
+    let diff = match git::diff(wall, place, base).await {
         Ok(diff) => diff,
         Err(why) => {
             eprintln!("cannot compare the workspace with its base: {why}");

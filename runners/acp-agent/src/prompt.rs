@@ -152,7 +152,7 @@ fn inline(takes: Takes, bytes: &[u8], mime: &str) -> Option<Value> {
 
 /// A file in the workspace.
 fn link(place: &Place, name: &str, bytes: &[u8], mime: &str) -> Value {
-    match place.write_incoming(name, bytes) {
+    match place.within(|| place.write_incoming(name, bytes)).flatten() {
         Ok(path) => link_to(&path, name, mime, bytes.len()),
         Err(error) => text(format!("[{name}: cannot be stored in the workspace: {error}]")),
     }

@@ -4,11 +4,12 @@
 //! processes are ended.
 
 use crate::config::{Config, Keys};
-use crate::gateway::Gateway;
-use crate::process::{Launch, Process};
+use crate::gateway::{Gateway, lead_out};
+use crate::process::{Launch, Process, Started};
 use crate::profile::{Profile, Quoting, Values};
 use crate::projection::Pointers;
 use crate::prompt::Takes;
+use crate::settings::Wall;
 use crate::texts::Texts;
 use crate::wire::{Connection, WireError};
 use crate::workspace::{Place, create, write_atomically};
@@ -18,6 +19,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::io::BufReader;
 use tokio::sync::OwnedSemaphorePermit;
+use tokio_util::sync::DropGuard;
 use tokio_util::task::TaskTracker;
 
 /// How long a harness may take to start, or to load a session.
@@ -37,6 +39,8 @@ pub(crate) struct Session {
     pub(crate) config: Config,
     /// Models that it was started with.
     pub(crate) model: Option<String>,
+    /// What leads out of its network, until it ends.
+    _ways: DropGuard,
     _room: OwnedSemaphorePermit,
 }
 
@@ -56,6 +60,7 @@ pub(crate) struct Start<'a> {
     pub(crate) command: &'a [String],
     pub(crate) config: &'a Config,
     pub(crate) place: Place,
+    pub(crate) wall: Option<&'a Wall>,
     pub(crate) gateway: Option<Gateway>,
     pub(crate) texts: Texts,
     pub(crate) room: OwnedSemaphorePermit,
@@ -70,16 +75,20 @@ impl Session {
         };
         let model = model(&start);
         let values = values(&start, model.as_deref());
-        write_files(&start, &values).map_err(|why| failed(&why))?;
+        let written = start.place.within(|| write_files(&start, &values));
+        written.map_err(|error| error.to_string()).flatten().map_err(|why| failed(&why))?;
         let env = environment(start.profile, &values);
         let launch = Launch {
             command: start.command,
-            dir: &start.place.work,
+            place: &start.place,
             env: &env,
-            mark: &start.place.id,
+            wall: start.wall,
+            gateway: start.gateway.as_ref().map(Gateway::address),
         };
-        let (mut process, (output, input)) =
-            Process::start(&launch, start.tasks).map_err(|why| failed(&why))?;
+        let started = Process::start(&launch, start.tasks).await.map_err(|why| failed(&why))?;
+        let Started { mut process, streams: (output, input), ways } = started;
+        let ways = lead_out(ways, start.gateway.as_ref(), start.tasks);
+        let ways = ways.map_err(|error| failed(&error.to_string()))?;
         let connection = Connection::open(BufReader::new(output), input, start.tasks);
         let opening = async {
             let initialized = initialize(&connection, start.profile).await?;
@@ -105,6 +114,7 @@ impl Session {
             gateway: start.gateway,
             config: start.config.clone(),
             model,
+            _ways: ways,
             _room: start.room,
         };
         Ok((session, origin))
@@ -119,7 +129,7 @@ impl Session {
     }
 
     pub(crate) async fn stop(self) {
-        crate::projection::remove(&self.place);
+        let _ = self.place.within(|| crate::projection::remove(&self.place));
         self.process.stop().await;
     }
 }

@@ -73,6 +73,8 @@ pub(crate) struct Place {
     pub(crate) home: PathBuf,
     pub(crate) work: PathBuf,
     pub(crate) record: Record,
+    /// Whether its session is apart from the others of the runner.
+    pub(crate) is_apart: bool,
 }
 
 impl Place {
@@ -115,7 +117,7 @@ impl Place {
             branch,
             base,
         };
-        let place = Self { id, root, home, work, record };
+        let place = Self { id, root, home, work, record, is_apart: false };
         let json = serde_json::to_vec_pretty(&place.record).unwrap_or_default();
         let recorded = write_atomically(&place.root.join(RECORD), &json);
         recorded.map_err(|error| format!("cannot write `{RECORD}`: {error}"))?;

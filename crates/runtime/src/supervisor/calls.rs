@@ -98,6 +98,17 @@ const REFUSED: &[i64] = &[
     #[cfg(target_arch = "x86_64")]
     libc::SYS_modify_ldt,
 ];
+/// What a runner needs to give each of its sessions a view of its own; the sessions have none of it.
+pub(super) const FOR_SESSIONS: &[i64] = &[
+    libc::SYS_unshare,
+    libc::SYS_mount,
+    libc::SYS_move_mount,
+    libc::SYS_open_tree,
+    libc::SYS_fsopen,
+    libc::SYS_fsconfig,
+    libc::SYS_fsmount,
+    libc::SYS_mount_setattr,
+];
 /// Metadata of files and watching them, by a path or by a descriptor that may be of any readable file.
 const METADATA: &[i64] = &[
     #[cfg(target_arch = "x86_64")]
@@ -221,9 +232,10 @@ pub(super) fn refuse(
     unix: UnixSockets,
     metadata: Metadata,
     memory: NamelessMemory,
+    except: &[i64],
 ) -> Option<String> {
     let applied = unknown().and_then(|unknown| {
-        let refused = refused(metadata)?;
+        let refused = refused(metadata, except)?;
         let offline = beyond(internet, unix, memory)?;
         seccompiler::apply_filter(&unknown)?;
         seccompiler::apply_filter(&offline)?;
@@ -238,9 +250,10 @@ fn unknown() -> Result<BpfProgram, seccompiler::Error> {
     compile(UNKNOWN.iter().map(|call| (*call, Vec::new())).collect(), Errno::NOSYS)
 }
 
-fn refused(metadata: Metadata) -> Result<BpfProgram, seccompiler::Error> {
+fn refused(metadata: Metadata, except: &[i64]) -> Result<BpfProgram, seccompiler::Error> {
     use SeccompCmpOp::{Eq, MaskedEq, Ne};
-    let mut rules: Rules = REFUSED.iter().map(|call| (*call, Vec::new())).collect();
+    let calls = REFUSED.iter().filter(|call| !except.contains(call));
+    let mut rules: Rules = calls.map(|call| (*call, Vec::new())).collect();
     privileged_modes(&mut rules)?;
     if metadata == Metadata::Refused {
         rules.extend(METADATA.iter().map(|call| (*call, Vec::new())));
