@@ -94,8 +94,13 @@ def perform(session: str, text: str) -> dict:
         say(session, "forgotten")
         return {"stopReason": "end_turn", "usage": {"inputTokens": 3, "outputTokens": 4}}
     elif word == "write":
-        pathlib.Path(rest).write_text("content\n")
+        path = pathlib.Path(rest).expanduser()
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("content\n")
         say(session, "written")
+    elif word == "read":
+        path = pathlib.Path(rest).expanduser()
+        say(session, path.read_text() if path.exists() else "missing")
     elif word == "environment":
         say(session, json.dumps(dict(os.environ)))
     else:
