@@ -43,6 +43,7 @@ use std::process::ExitCode;
 
 pub use domain::{Domain, Sandbox, Without};
 pub use job::{Allowed, Ended as ChildEnd, Network};
+pub use remove::remove_all;
 pub use user::UserIds;
 pub(crate) use user::remove_private;
 

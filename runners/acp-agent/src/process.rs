@@ -232,7 +232,7 @@ mod tests {
             bot_id: None,
             thread_id: None,
         };
-        let place = Place::prepare(folder.path(), &owner, &config).await.unwrap();
+        let (place, _lease) = Place::prepare(folder.path(), &owner, &config).await.unwrap();
         let mark = place.id.clone();
         let env = BTreeMap::new();
         let launch =

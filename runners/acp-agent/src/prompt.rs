@@ -124,7 +124,7 @@ fn unknown() -> String {
     "application/octet-stream".to_owned()
 }
 
-async fn download(ctx: &RunCtx, id: &str) -> Result<Vec<u8>, String> {
+pub(crate) async fn download(ctx: &RunCtx, id: &str) -> Result<Vec<u8>, String> {
     let mut bytes = Vec::new();
     loop {
         let piece = ctx.artifacts().read_range(id, bytes.len() as u64, PIECE_BYTES).await;
@@ -152,7 +152,7 @@ fn inline(takes: Takes, bytes: &[u8], mime: &str) -> Option<Value> {
 
 /// A file in the workspace.
 fn link(place: &Place, name: &str, bytes: &[u8], mime: &str) -> Value {
-    match place.within(|| place.write_incoming(name, bytes)).flatten() {
+    match place.write_incoming(name, bytes) {
         Ok(path) => link_to(&path, name, mime, bytes.len()),
         Err(error) => text(format!("[{name}: cannot be stored in the workspace: {error}]")),
     }

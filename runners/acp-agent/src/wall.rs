@@ -1,14 +1,11 @@
 //! The wall around each session: of the runner's domain it has its own workspace and home, and its own way out.
 //!
-//! Invariant: a session is started by the host's program, which gives up the rest before the harness runs. Files of a
-//! workspace are touched with the rights of its session only, so that a link made by the harness leads nowhere else.
+//! Invariant: a session is started by the host's program, which gives up the rest before the harness runs. This process
+//! only says what a session keeps; what it says of a path is resolved, and no part of it can be replaced by a session.
 
+use crate::git;
 use crate::settings::Wall;
 use crate::workspace::{Place, WORKSPACES, create};
-use landlock::{
-    ABI, Access, AccessFs, CompatLevel, Compatible, Ruleset, RulesetAttr, RulesetCreatedAttr,
-    RulesetStatus, path_beneath_rules,
-};
 use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, recvmsg};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -74,8 +71,7 @@ impl Wall {
         create(&temporary).map_err(|error| format!("cannot create a folder: {error}"))?;
         let resolve = |path: &Path| std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
         let work = resolve(&place.work);
-        let repositories = crate::git::repositories(own);
-        let mut covered = vec![own.join(WORKSPACES), repositories.clone()];
+        let mut covered = vec![own.join(WORKSPACES), git::repositories(own)];
         // The runner's own temporary files and home.
         covered
             .extend(std::env::temp_dir().parent().filter(|at| at.parent().is_some()).map(resolve));
@@ -83,9 +79,8 @@ impl Wall {
         covered.extend(given.filter(|path| !work.starts_with(path)));
         covered.retain(|path| path.is_dir());
         let mut read = self.read.clone();
-        if place.record.kind == "git" {
-            read.push(repositories);
-        }
+        // The repository of the workspace borrows its objects.
+        read.extend(place.record.repository.as_deref().map(|source| git::copy_of(own, source)));
         let mut env: BTreeMap<String, String> = environment()
             .chain(env.iter().map(|(name, value)| (name.clone(), value.clone())))
             .collect();
@@ -152,38 +147,6 @@ fn receive(
     Ok(received.bytes > 0)
 }
 
-impl Place {
-    /// Does something with the files of the harness. Nothing else exists meanwhile, wherever a link in them leads.
-    pub(crate) fn within<T: Send>(&self, work: impl FnOnce() -> T + Send) -> io::Result<T> {
-        if !self.is_apart {
-            return Ok(work());
-        }
-        std::thread::scope(|scope| {
-            // Of this thread only.
-            let inside = scope.spawn(|| enter([&self.home, &self.work]).map(|()| work()));
-            let ended = inside.join();
-            ended.unwrap_or_else(|_| Err(io::Error::other("the work on the workspace failed")))
-        })
-    }
-}
-
-fn enter(folders: [&PathBuf; 2]) -> io::Result<()> {
-    let all = AccessFs::from_all(ABI::V3);
-    let entered = Ruleset::default()
-        .set_compatibility(CompatLevel::BestEffort)
-        .handle_access(all)
-        .and_then(|ruleset| ruleset.create())
-        .and_then(|ruleset| ruleset.add_rules(path_beneath_rules(folders, all)))
-        .and_then(|ruleset| ruleset.restrict_self())
-        .map_err(io::Error::other)?;
-    match entered.ruleset {
-        RulesetStatus::NotEnforced => {
-            Err(io::Error::other("without Landlock, files of a workspace cannot be told apart"))
-        }
-        RulesetStatus::FullyEnforced | RulesetStatus::PartiallyEnforced => Ok(()),
-    }
-}
-
 #[expect(clippy::disallowed_methods, reason = "the harness has the environment of its runner")]
 fn environment() -> impl Iterator<Item = (String, String)> {
     std::env::vars_os()
@@ -198,37 +161,4 @@ fn environment() -> impl Iterator<Item = (String, String)> {
 fn proxy() -> Option<SocketAddr> {
     let proxy = std::env::var("HTTPS_PROXY").ok()?;
     proxy.rsplit(['/', '@']).next()?.parse().ok()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::config::Config;
-    use crate::workspace::Owner;
-
-    #[tokio::test]
-    async fn a_link_in_a_workspace_leads_nowhere() {
-        let own = tempfile::tempdir().unwrap();
-        let owner = |conversation: &str| Owner {
-            agent: "a".to_owned(),
-            workspace_id: None,
-            conversation_id: conversation.to_owned(),
-            bot_id: None,
-            thread_id: None,
-        };
-        let mut place = Place::prepare(own.path(), &owner("c"), &Config::default()).await.unwrap();
-        let other = Place::prepare(own.path(), &owner("d"), &Config::default()).await.unwrap();
-        std::os::unix::fs::symlink(&other.work, place.work.join("link")).unwrap();
-        std::fs::write(other.work.join("secret"), "s").unwrap();
-        let linked = place.work.join("link");
-        let write = || std::fs::write(linked.join("new"), "x").is_ok();
-        let read = || std::fs::read(linked.join("secret")).is_ok();
-        assert!(write() && read(), "without the wall both work");
-        std::fs::remove_file(other.work.join("new")).unwrap();
-        place.is_apart = true;
-        assert_eq!(place.within(|| (write(), read())).unwrap(), (false, false));
-        let own_file = place.work.join("file");
-        place.within(|| std::fs::write(&own_file, "x")).unwrap().unwrap();
-        assert!(!other.work.join("new").exists() && own_file.exists());
-    }
 }

@@ -130,6 +130,9 @@ class Own:
         self.file = str(pathlib.Path("own-file").resolve())
         pathlib.Path(self.file).write_text("own")
         self.child = subprocess.Popen(["sleep", "60"], env={**os.environ, "OWN_MARKER": "own-marker"})
+        # It exists before its arguments do.
+        while b"sleep" not in pathlib.Path(f"/proc/{self.child.pid}/cmdline").read_bytes():
+            os.sched_yield()
 
     def unix(self, name: str) -> str:
         self.listener = socket.socket(socket.AF_UNIX)

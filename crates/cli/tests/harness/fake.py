@@ -53,6 +53,21 @@ def ask(session: str, kind: str) -> dict:
     return ANSWERS["q1"][1]
 
 
+def attempt(word: str, path: str) -> str:
+    try:
+        if word == "read":
+            open(path, "rb").read()
+        elif word == "append":
+            open(path, "ab").write(b"x")
+        elif word == "list":
+            os.listdir(path)
+        elif word == "chmod":
+            os.chmod(path, 0o644)
+        return "ok"
+    except OSError as error:
+        return type(error).__name__
+
+
 def perform(session: str, text: str) -> dict:
     word, _, rest = text.partition(" ")
     if word == "ask":
@@ -78,8 +93,12 @@ def perform(session: str, text: str) -> dict:
         CANCELLED.wait()
         return {"stopReason": "cancelled"}
     elif word == "orphan":
-        child = subprocess.Popen(["setsid", "sleep", "600"], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
-        say(session, str(child.pid))
+        # Found by its arguments: it may have another id outside.
+        time = f"600.{os.getpid()}{os.urandom(4).hex().translate(str.maketrans('abcdef', '123456'))}"
+        subprocess.Popen(["setsid", "sleep", time], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
+        say(session, time)
+    elif word == "try":
+        say(session, attempt(*rest.split(" ", 1)))
     elif word == "plan":
         update(session, "plan", entries=[{"content": "look", "status": "completed", "priority": "high"},
                                          {"content": "write", "status": "pending"}])
@@ -94,8 +113,13 @@ def perform(session: str, text: str) -> dict:
         say(session, "forgotten")
         return {"stopReason": "end_turn", "usage": {"inputTokens": 3, "outputTokens": 4}}
     elif word == "write":
-        pathlib.Path(rest).write_text("content\n")
+        path = pathlib.Path(rest).expanduser()
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("content\n")
         say(session, "written")
+    elif word == "read":
+        path = pathlib.Path(rest).expanduser()
+        say(session, path.read_text() if path.exists() else "missing")
     elif word == "environment":
         say(session, json.dumps(dict(os.environ)))
     else:
