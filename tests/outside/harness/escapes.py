@@ -161,14 +161,15 @@ class Scene:
         script = (f"git config filter.x.clean '{stolen}'; git config core.fsmonitor '{stolen}'; git config diff.external '{stolen}'\n"
                   "echo '* filter=x' > .gitattributes; echo three > a.txt; echo b > b.txt\n"
                   f"mkdir -p .git/hooks; printf '#!/bin/sh\\n{stolen}' > .git/hooks/post-index-change; chmod +x .git/hooks/*\n"
-                  f"ln -s {host.data}/admin-token token-link; rm -f ran")
+                  f"ln -s {host.data}/admin-token token-link\ngit add -A; test -e ran && echo it-ran; rm -f ran")
         run_id = host.send("gitter", ATTACK, command(script))
         host.ended(run_id)
-        self.check("git.filter_ran", (root / "work/ran").exists(), "the settings had no effect: the attempt shows nothing")
+        self.check("git.settings_name_programs", "it-ran" in host.text(run_id), "the attempt shows nothing")
+        self.check("git.host_runs_none", not (root / "work/ran").exists())
         found = [str(path) for path in (root / "escaped", root.parent / "escaped", host.folder / "source/escaped") if path.exists()]
-        self.check("git.filter_contained", not found, found)
+        self.check("git.program_contained", not found, found)
         text = (root / "work/stolen").read_text() if (root / "work/stolen").exists() else ""
-        self.check("git.filter_reads_nothing", text == "", text)
+        self.check("git.program_reads_nothing", text == "", text)
         diff = (root / "changes.diff").read_text() if (root / "changes.diff").exists() else ""
         self.check("git.diff_made_from_a_link", host.token not in diff and "b.txt" in diff, diff[:500])
         run_id = host.send("gitter", ATTACK, command(f"rm -rf .git; ln -s {self.victim}/work .git"))

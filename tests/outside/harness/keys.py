@@ -1,6 +1,6 @@
 """Looks for the provider's key inside the sessions of a real harness, and spends a budget from 16 sessions at once.
 
-secrets.py PROGRAM MODULES
+keys.py PROGRAM MODULES
 """
 
 import json
@@ -9,7 +9,7 @@ import pathlib
 import sys
 import time
 
-from wall_host import CANARY, GOOSE, HERE, Host, agent, brain, descendants
+from wall_host import CANARY, GOOSE, HERE, Host, agent, brain, descendants, environ
 
 PROGRAM, MODULES = sys.argv[1], pathlib.Path(sys.argv[2]).resolve()
 SESSIONS = 16
@@ -81,7 +81,7 @@ def keys(host: Host) -> list[str]:
             for name, needle in (("key", CANARY.encode()), ("admin token", host.token.encode())):
                 if memory_has(pid, needle):
                     problems.append(f"the {name} is in the memory of {pid} {words[pid][:80]!r}")
-                if needle in pathlib.Path(f"/proc/{pid}/environ").read_bytes():
+                if needle in environ(pid):
                     problems.append(f"the {name} is in the environment of {pid}")
     finally:
         (place / "go").touch()
@@ -95,7 +95,7 @@ def keys(host: Host) -> list[str]:
 
 
 def cost(run: dict) -> float:
-    return float((run.get("usage") or {}).get("cost_usd") or 0)
+    return float(run["model_calls"]["cost_usd"])
 
 
 def budget(host: Host) -> list[str]:
