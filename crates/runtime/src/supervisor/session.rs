@@ -14,6 +14,7 @@ use rustix::thread::UnshareFlags;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
+use std::fs::File;
 use std::io::{Read, Write};
 use std::net::SocketAddr;
 use std::os::fd::OwnedFd;
@@ -21,6 +22,9 @@ use std::os::unix::net::UnixStream;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
+
+/// `CLOSE_RANGE_CLOEXEC`.
+const CLOSE_AT_EXEC: u32 = 4;
 
 /// What a runner writes to the socket before it closes its half.
 #[derive(Debug, Deserialize)]
@@ -70,7 +74,7 @@ fn start(connection: &mut Option<UnixStream>) -> Result<ExitCode, String> {
     socket.read_to_end(&mut text).map_err(|error| format!("cannot read it: {error}"))?;
     let wanted: Wanted =
         serde_json::from_slice(&text).map_err(|error| format!("cannot read it: {error}"))?;
-    stage::close_descriptors_at_exec()?;
+    close_descriptors_at_exec()?;
     match namespaces() {
         Ok(()) => {}
         Err(_) if landlock::available(super::Without::default()).knows_scopes() => {
@@ -83,6 +87,7 @@ fn start(connection: &mut Option<UnixStream>) -> Result<ExitCode, String> {
     match fork()? {
         Some(first) => {
             connection.take();
+            let_go_of_streams();
             Ok(wait(first))
         }
         None => first(&wanted, connection),
@@ -101,6 +106,7 @@ fn first(wanted: &Wanted, connection: &mut Option<UnixStream>) -> Result<ExitCod
     match fork()? {
         Some(program) => {
             connection.take();
+            let_go_of_streams();
             Ok(wait(program))
         }
         None => become_program(wanted, link, HasView::Yes),
@@ -238,6 +244,26 @@ fn fork() -> Result<Option<Pid>, String> {
             let failed = || format!("cannot fork: {}", std::io::Error::last_os_error());
             pid.map(Some).ok_or_else(failed)
         }
+    }
+}
+
+/// Without `/proc`, of which a runner in Landlock sees its own part only.
+fn close_descriptors_at_exec() -> Result<(), String> {
+    #[expect(unsafe_code, reason = "rustix has no `close_range`")]
+    // SAFETY: it sets a flag of the descriptors of this process and closes none.
+    let result = unsafe { libc::syscall(libc::SYS_close_range, 3, u32::MAX, CLOSE_AT_EXEC) };
+    match result {
+        0 => Ok(()),
+        _ => Err(format!("cannot close descriptors: {}", std::io::Error::last_os_error())),
+    }
+}
+
+/// The streams belong to the program: who reads them sees the end when it ends.
+fn let_go_of_streams() {
+    let nothing = File::options().read(true).write(true).open("/dev/null");
+    if let Ok(nothing) = nothing {
+        let _ = rustix::stdio::dup2_stdin(&nothing);
+        let _ = rustix::stdio::dup2_stdout(&nothing);
     }
 }
 

@@ -324,7 +324,7 @@ pub(super) fn adopt(number: &OsStr) -> Result<OwnedFd, String> {
     Ok(unsafe { OwnedFd::from_raw_fd(number) })
 }
 
-pub(super) fn close_descriptors_at_exec() -> Result<(), String> {
+fn close_descriptors_at_exec() -> Result<(), String> {
     let open = std::fs::read_dir("/proc/self/fd")
         .map_err(|error| format!("cannot list descriptors: {error}"))?;
     for entry in open.flatten() {
