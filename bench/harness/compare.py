@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 """Turns of goose through the host beside turns of goose driven by a bare client, in turns; see bench/HARNESSES.md.
 
-compare.py PROGRAM MODULES [TURNS]   PROGRAM is a release build; MODULES the `node_modules` with goose.
+compare.py PROGRAM MODULES [TURNS [--without-wall]]   PROGRAM is a release build; MODULES the `node_modules` with goose.
 """
 
+import datetime
 import json
 import os
 import pathlib
@@ -19,6 +20,8 @@ from wall_host import GOOSE, HERE, Host, agent, brain, descendants  # noqa: E402
 PROGRAM, MODULES = sys.argv[1], pathlib.Path(sys.argv[2]).resolve()
 TURNS = int(sys.argv[3]) if len(sys.argv) > 3 else 60
 SESSIONS = 20
+# Versions before the wall have no such setting.
+WALL = "--without-wall" not in sys.argv
 
 
 class Bare:
@@ -27,7 +30,7 @@ class Bare:
     def __init__(self, host: Host) -> None:
         home = host.folder / "bare"
         home.mkdir()
-        env = {**os.environ, "HOME": str(home), "GOOSE_MODE": "approve", "GOOSE_DISABLE_KEYRING": "1",
+        env = {"PATH": os.environ["PATH"], "LANG": "C.UTF-8", "HOME": str(home), "GOOSE_MODE": "approve", "GOOSE_DISABLE_KEYRING": "1",
                "GOOSE_PROVIDER": "openai", "OPENAI_HOST": f"http://{host.model}", "OPENAI_API_KEY": "none",
                "OPENAI_BASE_PATH": "v1/chat/completions", "GOOSE_MODEL": "brain"}
         self.process = subprocess.Popen([str(MODULES / GOOSE), "acp"], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
@@ -55,22 +58,14 @@ class Bare:
         return (time.perf_counter() - begin) * 1000
 
 
-def through(host: Host, conversation: str) -> tuple[float, float]:
-    """From before the request to the end of the run, and to the request at the model, in milliseconds."""
-    asked = len(host.requests.read_text().splitlines())
+def through(host: Host, conversation: str, runner: str = "goose") -> float:
+    """From before the request to the end of the run, in milliseconds."""
     begin = time.time()
-    run_id = host.send("goose", conversation, "hello")
+    run_id = host.send(runner, conversation, "hello")
     run = host.ended(run_id)
     assert run["status"] == "completed", run
-    whole = moment(run["finished_at"]) - begin
-    lines = host.requests.read_text().splitlines()[asked:]
-    first = json.loads(lines[0]).get("at_ms")
-    return whole * 1000, (first / 1000 - begin) * 1000 if first else float("nan")
-
-
-def moment(text: str) -> float:
-    import datetime
-    return datetime.datetime.fromisoformat(text.replace("Z", "+00:00")).timestamp()
+    ended = datetime.datetime.fromisoformat(run["finished_at"].replace("Z", "+00:00")).timestamp()
+    return (ended - begin) * 1000
 
 
 def memory_mb(pids: list[int]) -> float:
@@ -83,6 +78,23 @@ def memory_mb(pids: list[int]) -> float:
             continue
         total += sum(int(line.split()[1]) for line in lines if line.startswith("Pss:"))
     return total / 1024
+
+
+def timed(host: Host) -> str:
+    """goose behind a program that writes down when a prompt arrives."""
+    (host.folder / "watched").mkdir(mode=0o777)
+    words = ["python3", str(HERE.parents[2] / "bench/harness/watch.py"), str(host.folder / "watched/log"),
+             str(MODULES / GOOSE), "acp"]
+    written = f'command = ["{MODULES / GOOSE}", "acp"]'
+    return agent("timed", MODULES / GOOSE).replace(written, f'command = {json.dumps(words)}\npaths = ["watched"]')
+
+
+def to_the_prompt(host: Host) -> float:
+    """From before the request to the prompt at a warm harness, in milliseconds."""
+    begin = time.time()
+    through(host, "warm", "timed")
+    arrived = (host.folder / "watched/log").read_text().splitlines()[-1]
+    return (float(arrived) - begin) * 1000
 
 
 def ours(host: Host) -> list[int]:
@@ -101,7 +113,9 @@ def median(values: list[float]) -> str:
 
 def main() -> int:
     def configuration(host: Host) -> str:
-        return brain(host) + agent("goose", MODULES / GOOSE)
+        text = brain(host) + agent("goose", MODULES / GOOSE)
+        together = agent("together", MODULES / GOOSE).replace("open = 32", "open = 32, apart = false")
+        return text + timed(host) + (together if WALL else "")
 
     host = Host(PROGRAM, HERE / "wall.toml", configuration)
     try:
@@ -112,18 +126,25 @@ def main() -> int:
         direct, hosted, added = [], [], []
         for _ in range(TURNS):
             direct.append(bare.turn())
-            whole, _ = through(host, "warm")
-            hosted.append(whole)
-            added.append(whole - direct[-1])
+            hosted.append(through(host, "warm"))
+            added.append(hosted[-1] - direct[-1])
         print(f"{'goose directly':26}{median(direct)}")
         print(f"{'goose through the host':26}{median(hosted)}")
         print(f"{'added, in pairs':26}{median(added)}")
-        begin = time.perf_counter()
         bare.process.kill()
+        through(host, "warm", "timed")
+        print(f"{'event to prompt, warm':26}{median([to_the_prompt(host) for _ in range(TURNS)])}")
         one = memory_mb(ours(host))
+        apart, together = [], []
         for number in range(SESSIONS - 1):
-            through(host, f"s{number}")
-        print(f"first turn of a session    {(time.perf_counter() - begin) * 1000 / (SESSIONS - 1):7.0f} ms, mean")
+            apart.append(through(host, f"s{number}"))
+            if number == 0 and WALL:
+                through(host, "first", "together")
+            if WALL:
+                together.append(through(host, f"s{number}", "together"))
+        print(f"{'first turn of a session':26}{median(apart)}")
+        if WALL:
+            print(f"{'the same without a wall':26}{median(together)}")
         pids = ours(host)
         many = memory_mb(pids)
         print(f"host, supervisors and runner with 1 session {one:.1f} MB, with {SESSIONS} {many:.1f} MB ({len(pids)} processes)")

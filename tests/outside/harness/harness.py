@@ -198,9 +198,15 @@ class Scene:
         folder = str(self.host.folder)
         harness = [pid for pid in processes(folder) if b"GREENROOM_SESSION" in environ(pid)]
         assert harness, "no harness process"
+        marks = {mark for pid in harness for mark in environ(pid).split(b"\0") if mark.startswith(b"GREENROOM_SESSION=")}
         for pid in harness:
-            os.kill(pid, signal.SIGKILL)
-        self.host.wait("end of the harness", lambda: not any(alive(pid) for pid in harness))
+            try:
+                os.kill(pid, signal.SIGKILL)
+            except ProcessLookupError:
+                # It has ended with the one before.
+                pass
+        everyone = lambda: [environ(int(entry.name)) for entry in pathlib.Path("/proc").iterdir() if entry.name.isdigit()]  # noqa: E731
+        self.host.wait("end of the harness", lambda: not any(mark in one.split(b"\0") for one in everyone() for mark in marks))
         self.second_turn()
 
     def host_killed(self) -> None:

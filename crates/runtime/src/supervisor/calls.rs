@@ -98,17 +98,6 @@ const REFUSED: &[i64] = &[
     #[cfg(target_arch = "x86_64")]
     libc::SYS_modify_ldt,
 ];
-/// What a runner needs to give each of its sessions a view of its own; the sessions have none of it.
-pub(super) const FOR_SESSIONS: &[i64] = &[
-    libc::SYS_unshare,
-    libc::SYS_mount,
-    libc::SYS_move_mount,
-    libc::SYS_open_tree,
-    libc::SYS_fsopen,
-    libc::SYS_fsconfig,
-    libc::SYS_fsmount,
-    libc::SYS_mount_setattr,
-];
 /// Metadata of files and watching them, by a path or by a descriptor that may be of any readable file.
 const METADATA: &[i64] = &[
     #[cfg(target_arch = "x86_64")]

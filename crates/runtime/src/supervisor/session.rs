@@ -23,6 +23,17 @@ use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 
+/// What a runner needs to give each of its sessions a view of its own; the sessions have none of it.
+pub(super) const CALLS: &[i64] = &[
+    libc::SYS_unshare,
+    libc::SYS_mount,
+    libc::SYS_move_mount,
+    libc::SYS_open_tree,
+    libc::SYS_fsopen,
+    libc::SYS_fsconfig,
+    libc::SYS_fsmount,
+    libc::SYS_mount_setattr,
+];
 /// `CLOSE_RANGE_CLOEXEC`.
 const CLOSE_AT_EXEC: u32 = 4;
 

@@ -203,7 +203,7 @@ fn confine(
         false => NamelessMemory::Refused,
     };
     let internet = InternetSockets::of(&plan.network, &link);
-    let except = if has_sessions { calls::FOR_SESSIONS } else { &[] };
+    let except = if has_sessions { session::CALLS } else { &[] };
     let unfiltered = calls::refuse(internet, unix, metadata, memory, except);
     let filtered = unfiltered.is_none();
     let domain = &mut said.domain;
