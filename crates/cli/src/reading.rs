@@ -150,8 +150,8 @@ impl Reading {
         if !call.error.is_null() {
             return words::failed(self.language, &name, &took, &reason(&call.error));
         }
-        let mut card = card::lines(&call.tool_name, &call.result, self.language);
-        card.extend(harness::changes(&call.result));
+        let card = harness::lines(&call.result)
+            .unwrap_or_else(|| card::lines(&call.tool_name, &call.result, self.language));
         let card = card.iter().map(|line| format!("\n  │ {line}"));
         words::done(self.language, &name, &took) + &card.collect::<String>()
     }

@@ -32,12 +32,12 @@ CANARY = "sk-canary-0123456789abcdefghijklmnop"
 PICTURE = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
 PATIENCE = 120
 # Names under which harnesses offer the tools of an MCP server to their models.
-PREFIXES = ["mcp__greenroom__", "greenroom__", "greenroom_", "mcp_greenroom_", ""]
+PREFIXES = ["mcp__greenroom__", "mcp__greenroom_", "greenroom__", "greenroom_", "mcp_greenroom_", ""]
 SKILL = "Counting whales, as of 1851"
 PROBE = '''
 import json, sys
 TOOLS = [{"name": name, "description": f"Use it to {name}", "inputSchema": {"type": "object", "properties": {"key": {"type": "string"}}},
-          "annotations": {"readOnlyHint": name == "lookup", "destructiveHint": False}} for name in ("lookup", "store")]
+          "annotations": {"readOnlyHint": name == "lookup", "destructiveHint": False, "openWorldHint": False}} for name in ("lookup", "store")]
 for line in sys.stdin:
     message = json.loads(line)
     method, id = message.get("method"), message.get("id")
@@ -185,10 +185,10 @@ class Scene:
     def allowed(self) -> None:
         run_id = self.host.send(self.name, "c1", "RUN touch allowed-file && echo it-ran")
         approval = self.host.approval(run_id)
-        assert approval["action"].startswith("harness."), approval
-        assert "touch allowed-file" in json.dumps(approval), approval
         self.host.answer(approval, "allow")
         completed(self.host, run_id)
+        assert approval["action"].startswith("harness."), approval
+        assert "touch allowed-file" in json.dumps(approval), approval
         assert self.files("allowed-file"), "the command did not run"
         kinds = [r["type"] for r in self.host.results(run_id)]
         assert "tool.call.started" in kinds and "tool.call.completed" in kinds, kinds
@@ -395,6 +395,8 @@ def drive(name: str) -> dict[str, str]:
                     host.kill()
             if any(value.startswith("FAILED") for value in outcome.values()):
                 print((root / "log").read_text()[-6000:])
+                if os.environ.get("REQUESTS"):
+                    pathlib.Path(os.environ["REQUESTS"]).write_text(log.read_text() if log.exists() else "")
         finally:
             server.kill()
             server.wait()

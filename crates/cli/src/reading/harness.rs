@@ -11,6 +11,8 @@ use serde_json::Value;
 const COLUMNS: usize = 100;
 /// Steps and files that are shown.
 const LINES_MAX: usize = 30;
+/// Lines of output that are shown.
+const OUTPUT_LINES_MAX: usize = 8;
 
 /// The list of steps, with what is done.
 pub(super) fn plan(data: &Object, language: Language) -> String {
@@ -33,8 +35,21 @@ pub(super) fn plan(data: &Object, language: Language) -> String {
     lines.join("\n")
 }
 
+/// What a call of a harness changed and printed; none if it is a call of another kind.
+pub(super) fn lines(result: &Value) -> Option<Vec<String>> {
+    result.get("kind").and(result.get("title")).and(result.get("status"))?;
+    let text = result["text"].as_str().unwrap_or_default();
+    let mut lines = changes(result);
+    let count = text.lines().count();
+    lines.extend(text.lines().take(OUTPUT_LINES_MAX).map(|line| short(line, COLUMNS)));
+    if count > OUTPUT_LINES_MAX {
+        lines.push("…".to_owned());
+    }
+    Some(lines)
+}
+
 /// The files that a call changed, with the number of lines.
-pub(super) fn changes(result: &Value) -> Vec<String> {
+fn changes(result: &Value) -> Vec<String> {
     let changes = result.get("changes").and_then(Value::as_array);
     let line = |change: &Value| {
         let path = short(change["path"].as_str()?, COLUMNS);
@@ -75,6 +90,8 @@ mod tests {
         let result = json!({"changes": [{"path": "/a", "old_text": "1\n2\n3", "new_text": "1\nx\ny\n3"},
             {"path": "/b", "old_text": null, "new_text": "n\n"}]});
         assert_eq!(changes(&result), ["/a +2 -1", "/b +1 -0"]);
-        assert!(changes(&json!("text")).is_empty());
+        assert!(lines(&result).is_none() && lines(&json!("text")).is_none());
+        let ran = json!({"kind": "execute", "title": "ls", "status": "completed", "text": "a\nb"});
+        assert_eq!(lines(&ran), Some(vec!["a".to_owned(), "b".to_owned()]));
     }
 }

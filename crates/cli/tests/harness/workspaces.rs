@@ -26,9 +26,9 @@ async fn files(stage: &Stage, run_id: &str) -> Vec<(String, String)> {
     for created in stage.data(run_id, "artifact.created").await {
         let id = created["artifact_id"].as_str().unwrap();
         let request = greenroom_testkit::http::Request::get(format!("/v1/artifacts/{id}"));
-        let bytes = stage.api.send(request).await.unwrap().body;
+        let bytes = stage.api.send(request).await.unwrap().body().await.unwrap();
         let name = created["name"].as_str().unwrap().to_owned();
-        files.push((name, String::from_utf8(bytes.to_vec()).unwrap()));
+        files.push((name, String::from_utf8(bytes).unwrap()));
     }
     files
 }

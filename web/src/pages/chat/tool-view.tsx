@@ -6,8 +6,8 @@ import { said } from "@/pages/runs/logic/say";
 import { Icon, JsonView, Skeleton } from "@/ui";
 import { useChat } from "./chat-context";
 import { textOr, type ToolEntry } from "./entry";
-import { harnessCall } from "./harness-call";
-import { HarnessView } from "./harness-view";
+import { harnessCall } from "@/ui/harness-call";
+import { HarnessView } from "@/ui/harness-view";
 import styles from "./tool.module.css";
 import { toolInput, toolLabel } from "./tool-output";
 

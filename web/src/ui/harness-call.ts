@@ -1,6 +1,14 @@
 // A tool call of an external harness: what it says of itself, in the form of the Agent Client Protocol.
 import { diffLists } from "@/pages/runs/logic/diff";
-import { isObject, textOr, type ToolEntry } from "./entry";
+import type { Approval, Json, JsonObject } from "@/api/types";
+
+/** A call and how it ended. */
+export interface ShownCall {
+  args: Json;
+  /** The JSON text of its result. */
+  result: string | null;
+  error: JsonObject | null;
+}
 
 export interface FileChange {
   path: string;
@@ -26,7 +34,7 @@ export interface DiffLine {
 const AROUND = 3;
 
 /** Null if it is a call of another kind. */
-export function harnessCall(entry: ToolEntry): HarnessCall | null {
+export function harnessCall(entry: ShownCall): HarnessCall | null {
   const { args } = entry;
   if (!isObject(args) || typeof args["kind"] !== "string" || typeof args["title"] !== "string") return null;
   const details = entry.error ? entry.error["details"] : parsed(entry.result);
@@ -40,6 +48,20 @@ export function harnessCall(entry: ToolEntry): HarnessCall | null {
     paths: Array.isArray(paths) ? paths.map(String) : [],
     changes: changesOf(result["changes"]),
     output: textOr(result["text"], null) ?? printed(result["output"]),
+  };
+}
+
+/** What a harness asks to do. */
+export function harnessQuestion(approval: Approval): HarnessCall {
+  const fields = approval.subject?.fields ?? [];
+  const value = (name: string) => fields.find((field) => field.name === name)?.value ?? null;
+  const changes = fields.filter((field) => field.name !== "command" && field.name !== "path");
+  return {
+    title: textOr(approval.target?.["title"], ""),
+    command: value("command"),
+    paths: value("path")?.split("\n") ?? [],
+    changes: changes.map((field) => ({ path: field.name, before: field.before ?? "", after: field.value })),
+    output: textOr(approval.payload?.["text"], null),
   };
 }
 
@@ -81,4 +103,12 @@ function parsed(text: string | null): unknown {
   } catch {
     return null;
   }
+}
+
+function isObject(value: unknown): value is JsonObject {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+function textOr<Otherwise>(value: unknown, otherwise: Otherwise): string | Otherwise {
+  return typeof value === "string" ? value : otherwise;
 }

@@ -1,9 +1,9 @@
 // Calls of external harnesses as what is shown of them.
 import { expect, test } from "vitest";
-import type { ToolEntry } from "./entry";
-import { diffLines, harnessCall } from "./harness-call";
+import type { Approval } from "@/api/types";
+import { diffLines, harnessCall, harnessQuestion, type ShownCall } from "./harness-call";
 
-const entry: ToolEntry = { kind: "tool", id: "c", callId: "c", runId: "r", name: "edit", args: null, state: "done", result: null, error: null, card: null };
+const entry: ShownCall = { args: null, result: null, error: null };
 
 test("a call of a harness has its command, paths, changes and output", () => {
   const args = { title: "Edit a.txt", kind: "edit", input: { command: ["ls", "-l"] }, locations: ["/w/a.txt"] };
@@ -22,4 +22,11 @@ test("a diff shows changed lines with those around them", () => {
     "gap", "both line 7", "both line 8", "both line 9", "left line 10", "right other", "both line 11", "both line 12", "both line 13", "gap",
   ]);
   expect(diffLines({ path: "a", before: "", after: "x\n" })).toEqual([{ side: "right", text: "x" }]);
+});
+
+test("a question shows the command, the paths and each change", () => {
+  const fields = [{ name: "command", value: "ls" }, { name: "path", value: "/a\n/b" }, { name: "/c", value: "new", before: "old" }];
+  const approval = { action: "harness.edit", target: { title: "Edit" }, payload: {}, subject: { fields, records: [], left_out: 0 } } as unknown as Approval;
+  const change = { path: "/c", before: "old", after: "new" };
+  expect(harnessQuestion(approval)).toEqual({ title: "Edit", command: "ls", paths: ["/a", "/b"], changes: [change], output: null });
 });
