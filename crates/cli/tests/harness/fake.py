@@ -134,7 +134,7 @@ def perform(session: str, text: str) -> dict:
         say(session, "written")
     elif word == "read":
         path = pathlib.Path(rest).expanduser()
-        say(session, path.read_text() if path.exists() else "missing")
+        say(session, path.read_text().rstrip("\n") if path.exists() else "missing")
     elif word == "environment":
         say(session, json.dumps(dict(os.environ)))
     else:
