@@ -47,7 +47,7 @@ export function harnessCall(entry: ShownCall): HarnessCall | null {
     command: Array.isArray(command) ? command.map(String).join(" ") : textOr(command, null),
     paths: Array.isArray(paths) ? paths.map(String) : [],
     changes: changesOf(result["changes"]),
-    output: textOr(result["text"], null) ?? printed(result["output"]),
+    output: printed(result["output"]) ?? textOr(result["text"], null) ?? (result["output"] ? JSON.stringify(result["output"], null, 2) : null),
   };
 }
 
@@ -94,7 +94,7 @@ function changesOf(changes: unknown): FileChange[] {
 function printed(output: unknown): string | null {
   if (typeof output === "string") return output;
   if (!isObject(output)) return null;
-  return textOr(output["formatted_output"], null) ?? textOr(output["stdout"], null) ?? JSON.stringify(output, null, 2);
+  return textOr(output["formatted_output"], null) ?? textOr(output["stdout"], null);
 }
 
 function parsed(text: string | null): unknown {

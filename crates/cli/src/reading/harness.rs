@@ -38,7 +38,7 @@ pub(super) fn plan(data: &Object, language: Language) -> String {
 /// What a call of a harness changed and printed; none if it is a call of another kind.
 pub(super) fn lines(result: &Value) -> Option<Vec<String>> {
     result.get("kind").and(result.get("title")).and(result.get("status"))?;
-    let text = result["text"].as_str().unwrap_or_default();
+    let text = printed(&result["output"]).or(result["text"].as_str()).unwrap_or_default();
     let mut lines = changes(result);
     let count = text.lines().count();
     lines.extend(text.lines().take(OUTPUT_LINES_MAX).map(|line| short(line, COLUMNS)));
@@ -46,6 +46,12 @@ pub(super) fn lines(result: &Value) -> Option<Vec<String>> {
         lines.push("…".to_owned());
     }
     Some(lines)
+}
+
+/// What a command printed, where a harness says it apart.
+fn printed(output: &Value) -> Option<&str> {
+    let part = |name: &str| output.get(name).and_then(Value::as_str);
+    output.as_str().or_else(|| part("formatted_output")).or_else(|| part("stdout"))
 }
 
 /// The files that a call changed, with the number of lines.
@@ -91,7 +97,10 @@ mod tests {
             {"path": "/b", "old_text": null, "new_text": "n\n"}]});
         assert_eq!(changes(&result), ["/a +2 -1", "/b +1 -0"]);
         assert!(lines(&result).is_none() && lines(&json!("text")).is_none());
-        let ran = json!({"kind": "execute", "title": "ls", "status": "completed", "text": "a\nb"});
+        let mut ran =
+            json!({"kind": "execute", "title": "ls", "status": "completed", "text": "a\nb"});
         assert_eq!(lines(&ran), Some(vec!["a".to_owned(), "b".to_owned()]));
+        ran["output"] = json!({"stdout": "c"});
+        assert_eq!(lines(&ran), Some(vec!["c".to_owned()]));
     }
 }
