@@ -32,8 +32,9 @@ pub use settings::{Settings, Wall};
 use config::{Config, Keys, Workspace};
 use gateway::Gateway;
 use greenroom_sdk::{
-    ArtifactPermission, HarnessPermissionKind, HistoryPermission, Manifest, ModelPermission,
-    Plugin, RunCtx, RunFailure, RunResult, Runner, StateScope, StorageArea, ToolPermission, en_zh,
+    ArtifactPermission, FilePermission, HarnessPermissionKind, HistoryPermission, Manifest,
+    ModelPermission, Plugin, RunCtx, RunFailure, RunResult, Runner, StateScope, StorageArea,
+    ToolPermission, en_zh,
 };
 use profile::Profile;
 use projection::Projection;
@@ -120,6 +121,7 @@ impl Runner for AcpAgent {
                 ArtifactPermission::Read,
                 ArtifactPermission::Create,
             ])
+            .files(&[FilePermission::Config])
             // Any area opens state, where the pointers to the session are.
             .storage(&[StorageArea::Plugin])
             .harness(&[HarnessPermissionKind::Ask])

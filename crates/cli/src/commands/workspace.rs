@@ -130,7 +130,7 @@ fn all(args: &ListArgs) -> Result<Vec<Workspace>, Failure> {
         let message = format!("`{}` is not a data folder", data.display());
         return Err(Failure::new(message).exit(Exit::NotFound).hint("name it with `--data`"));
     }
-    Ok(workspaces::all(&data))
+    Ok(workspaces::all(&std::path::absolute(data)?))
 }
 
 fn find(args: &ListArgs, id: &str) -> Result<Workspace, Failure> {

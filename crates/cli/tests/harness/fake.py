@@ -30,9 +30,9 @@ def store(sessions: dict) -> None:
     STORE.write_text(json.dumps(sessions))
 
 
-def update(session: str, kind: str, **fields: object) -> None:
+def update(session: str, update_kind: str, **fields: object) -> None:
     send({"jsonrpc": "2.0", "method": "session/update",
-          "params": {"sessionId": session, "update": {"sessionUpdate": kind, **fields}}})
+          "params": {"sessionId": session, "update": {"sessionUpdate": update_kind, **fields}}})
 
 
 def say(session: str, text: str) -> None:
@@ -45,6 +45,10 @@ def ask(session: str, kind: str) -> dict:
             "content": [{"type": "diff", "path": "/project/x", "oldText": "one", "newText": "two"}]}
     options = [{"optionId": f"{word}!", "kind": word, "name": word}
                for word in ("allow_always", "allow_once", "reject_always", "reject_once")]
+    return question(session, call, options)
+
+
+def question(session: str, call: dict, options: list) -> dict:
     done = threading.Event()
     ANSWERS["q1"] = [done, None]
     send({"jsonrpc": "2.0", "id": "q1", "method": "session/request_permission",
@@ -66,6 +70,34 @@ def attempt(word: str, path: str) -> str:
         return "ok"
     except OSError as error:
         return type(error).__name__
+
+
+def work(session: str, path: str) -> dict:
+    """A plan that fills, a changed file after a question, and a command with output."""
+    def plan(*states: str) -> None:
+        steps = zip(("Read the file", "Change the greeting", "Run the tests"), states)
+        update(session, "plan", entries=[{"content": text, "status": state, "priority": "medium"} for text, state in steps])
+
+    plan("completed", "in_progress", "pending")
+    update(session, "agent_thought_chunk", content={"type": "text", "text": "The greeting is in one place."})
+    say(session, "I change the greeting.")
+    old = "".join(f"line {number}\n" for number in range(1, 13))
+    call = {"toolCallId": f"edit-{path}", "title": f"Edit {path}", "kind": "edit", "status": "pending", "locations": [{"path": path}],
+            "content": [{"type": "diff", "path": path, "oldText": old, "newText": old.replace("line 6\n", "hello\nworld\n")}]}
+    options = [{"optionId": word, "kind": word, "name": word} for word in ("allow_once", "reject_once")]
+    outcome = question(session, call, options)["outcome"]
+    allowed = outcome.get("optionId") == "allow_once"
+    update(session, "tool_call_update", toolCallId=call["toolCallId"], status="completed" if allowed else "failed")
+    if allowed:
+        pathlib.Path(path).write_text("hello\n")
+    plan("completed", "completed", "in_progress")
+    run = {"toolCallId": f"run-{path}", "title": "make test", "kind": "execute", "rawInput": {"command": ["make", "test"]}}
+    update(session, "tool_call", status="in_progress", **run)
+    update(session, "tool_call_update", toolCallId=run["toolCallId"], status="completed",
+           content=[{"type": "content", "content": {"type": "text", "text": "12 passed, 0 failed"}}])
+    plan("completed", "completed", "completed")
+    say(session, "All tests pass.")
+    return {"stopReason": "end_turn", "usage": {"inputTokens": 1200, "outputTokens": 80}}
 
 
 def perform(session: str, text: str) -> dict:
@@ -104,6 +136,8 @@ def perform(session: str, text: str) -> dict:
                                          {"content": "write", "status": "pending"}])
         update(session, "agent_thought_chunk", content={"type": "text", "text": "I think"})
         say(session, "planned")
+    elif word == "work":
+        return work(session, rest or "README.md")
     elif word == "end":
         return {"stopReason": rest}
     elif word == "forget":
@@ -119,7 +153,7 @@ def perform(session: str, text: str) -> dict:
         say(session, "written")
     elif word == "read":
         path = pathlib.Path(rest).expanduser()
-        say(session, path.read_text() if path.exists() else "missing")
+        say(session, path.read_text().rstrip("\n") if path.exists() else "missing")
     elif word == "environment":
         say(session, json.dumps(dict(os.environ)))
     else:

@@ -48,11 +48,12 @@ impl Stage {
         self.host.start_again().await;
     }
 
-    /// A command of the program about the data of the host.
+    /// A command of the program about the data of the host, by the path from its folder as people write it.
     #[expect(clippy::disallowed_methods, reason = "these tests are about the program itself")]
     pub(crate) fn command(&self, args: &[&str]) -> std::process::Output {
         let mut command = std::process::Command::new(PROGRAM);
-        command.args(args).arg("--data").arg(self.host.data());
+        let data = self.host.data();
+        command.args(args).arg("--data").arg(data.strip_prefix(self.host.folder()).unwrap());
         command.current_dir(self.host.folder()).env_remove("GREENROOM_DATA").output().unwrap()
     }
 
