@@ -66,11 +66,13 @@ unit: ## Run only the Rust tests, with one PostgreSQL for all of them
 	cargo run --quiet -p greenroom-testkit --bin with-postgres -- \
 		cargo nextest run --workspace $(FEATURES)
 
-soak: ## Run long tests: 10,000 kills (GREENROOM_KILLS, hours), 1,000 corruptions, 20 backups of a busy host, a million fuzzed calls
+soak: ## Run long tests: 10,000 kills (GREENROOM_KILLS, hours), 1,000 corruptions, 20 backups of a busy host, a million fuzzed calls, 100 kills under a harness
 	GREENROOM_KILLS=$${GREENROOM_KILLS:-10000} cargo nextest run --profile soak -p greenroom $(FEATURES) --test host crash --no-capture
 	GREENROOM_CORRUPTIONS=$${GREENROOM_CORRUPTIONS:-1000} cargo nextest run --profile soak -p greenroom-store --test store damage::random --no-capture
 	GREENROOM_BACKUPS=20 cargo nextest run --profile soak -p greenroom $(FEATURES) --test backup busy --no-capture
 	GREENROOM_CALLS=1000000 cargo nextest run --profile soak -p greenroom $(FEATURES) --test proxy fuzz --no-capture
+	cargo build -p greenroom --bin greenroom $(FEATURES)
+	KEYS=gateway GREENROOM_HARNESS_KILLS=100 ./tests/outside/harness/run.sh "$${CARGO_TARGET_DIR:-target}/debug/greenroom" goose
 
 hostile: ## Let hostile programs try to escape from a debug build, as root and as an ordinary user
 	cargo build -p greenroom --bin greenroom $(FEATURES)

@@ -14,6 +14,8 @@ use serde_json::Value;
 
 /// Width of the arguments of a call.
 const ARGUMENTS_COLUMNS: usize = 80;
+/// Actions of external harnesses, by the kind of the tool.
+const HARNESS: &str = "harness.";
 /// Width of the subject of an approval.
 const SUBJECT_COLUMNS: usize = 200;
 
@@ -35,6 +37,10 @@ pub fn arguments(tool_name: &str, parameters: &Value) -> String {
     match shown {
         Value::Null => String::new(),
         Value::Object(none) if none.is_empty() => String::new(),
+        // A call of an external harness says itself what it does.
+        Value::Object(call) if call.contains_key("kind") && call.contains_key("title") => {
+            short(call["title"].as_str().unwrap_or_default(), ARGUMENTS_COLUMNS)
+        }
         shown => short(&shown.to_string(), ARGUMENTS_COLUMNS),
     }
 }
@@ -52,6 +58,14 @@ pub fn request(approval: &ApprovalView, language: Language) -> (String, String) 
             Language::Chinese => format!("{server} 的提问"),
         };
         return (short(&who, 80), short(&asked.join(" "), SUBJECT_COLUMNS));
+    }
+    if approval.action.starts_with(HARNESS) {
+        let title = approval.target.get("title").and_then(Value::as_str).unwrap_or_default();
+        let shown = about(approval, language).filter(|about| !about.is_empty());
+        return (
+            short(&approval.action, 80),
+            shown.unwrap_or_else(|| short(title, SUBJECT_COLUMNS)),
+        );
     }
     match tool_of(&approval.action, &approval.target) {
         Some(tool) => {
@@ -77,7 +91,11 @@ pub fn about(approval: &ApprovalView, language: Language) -> Option<String> {
 /// A warning about the risk, and the commands that allow and deny.
 pub fn answers(approval: &ApprovalView, language: Language, option: &str) -> String {
     let risk = approval.target.get("risk").and_then(Value::as_str).and_then(Risk::parse);
-    let warning = subject::warning(risk.unwrap_or(Risk::External), language);
+    let warning = match approval.action.starts_with(HARNESS) {
+        // What it shows says what it does.
+        true => String::new(),
+        false => format!("  {}\n", subject::warning(risk.unwrap_or(Risk::External), language)),
+    };
     let id = plain(&approval.approval_id);
     let [allow, deny] = ["allow", "deny"].map(|decision| {
         let values = match approval.payload.get("requested_schema") {
@@ -87,9 +105,9 @@ pub fn answers(approval: &ApprovalView, language: Language, option: &str) -> Str
         format!("`greenroom approvals {decision} {id}{option}{values}`")
     });
     match language {
-        Language::English => format!("  {warning}\n  allow: {allow}\n  deny:  {deny}"),
+        Language::English => format!("{warning}  allow: {allow}\n  deny:  {deny}"),
         Language::Chinese => {
-            format!("  {warning}\n  允许\u{ff1a}{allow}\n  拒绝\u{ff1a}{deny}")
+            format!("{warning}  允许\u{ff1a}{allow}\n  拒绝\u{ff1a}{deny}")
         }
     }
 }

@@ -26,6 +26,7 @@ mod visible;
 mod warnings;
 mod watch;
 mod wiring;
+mod workspaces;
 
 use cli::{
     Approvals, ApprovalsCommand, Artifacts, Backup, Command, Deliveries, Dev, Events, Harness,

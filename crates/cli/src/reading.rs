@@ -5,6 +5,7 @@
 
 mod card;
 mod form;
+mod harness;
 mod words;
 
 pub use form::form_lines;
@@ -76,6 +77,11 @@ impl Reading {
             output::note("warning: the run was interrupted and restarts");
             return Ok(());
         }
+        if result.kind == kind::PLAN_UPDATED {
+            output::print(&self.shown.break_line())?;
+            output::note(&harness::plan(&result.data, self.language));
+            return Ok(());
+        }
         let data = serde_json::to_string(&result.data).unwrap_or_default();
         let Ok(payload) = Payload::parse(&result.kind, Some(&data)) else { return Ok(()) };
         let text = self.shown.next(&payload);
@@ -144,7 +150,8 @@ impl Reading {
         if !call.error.is_null() {
             return words::failed(self.language, &name, &took, &reason(&call.error));
         }
-        let card = card::lines(&call.tool_name, &call.result, self.language);
+        let card = harness::lines(&call.result)
+            .unwrap_or_else(|| card::lines(&call.tool_name, &call.result, self.language));
         let card = card.iter().map(|line| format!("\n  │ {line}"));
         words::done(self.language, &name, &took) + &card.collect::<String>()
     }

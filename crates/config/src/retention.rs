@@ -19,6 +19,8 @@ pub struct Retention {
     pub ledger: Option<Duration>,
     pub audit: Option<Duration>,
     pub artifacts: Option<Duration>,
+    /// Workspaces of external harnesses that no run has used.
+    pub workspaces: Option<Duration>,
     /// Pause between two passes that delete expired rows.
     pub collect_every: Duration,
 }
@@ -31,6 +33,7 @@ impl Default for Retention {
             ledger: None,
             audit: Some(90 * DAY),
             artifacts: None,
+            workspaces: None,
             collect_every: Duration::from_secs(60),
         }
     }
@@ -50,6 +53,7 @@ impl Retention {
             ledger: days("ledger_days", absent.ledger),
             audit: days("audit_days", absent.audit),
             artifacts: days("artifacts_days", absent.artifacts),
+            workspaces: days("workspaces_days", absent.workspaces),
             collect_every: reader
                 .get("collect_every_s")
                 .and_then(|value| value.integer(1..=86_400))
@@ -57,5 +61,10 @@ impl Retention {
         };
         reader.finish();
         retention
+    }
+
+    /// How long an unused workspace is kept: after the time of transcripts, nothing else of its conversation is left.
+    pub fn unused_workspaces(&self) -> Option<Duration> {
+        self.workspaces.into_iter().chain(self.transcript).min()
     }
 }

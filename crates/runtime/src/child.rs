@@ -246,6 +246,7 @@ impl Children {
             env: spec.env.clone(),
             sandbox: spec.sandbox,
             own_processes: false,
+            sessions_apart: false,
             read: Vec::new(),
             paths: spec.paths.clone(),
             hidden,

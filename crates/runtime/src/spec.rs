@@ -43,6 +43,8 @@ pub struct RunnerSpec {
     pub sandbox: Sandbox,
     /// Whether its programs see each other in `/proc`, and themselves.
     pub own_processes: bool,
+    /// Whether it starts sessions that are to be apart from each other: it is not started where they cannot be.
+    pub sessions_apart: bool,
     /// Readable besides what its command needs.
     pub read: Vec<PathBuf>,
     /// Readable and writable besides `dir`.
@@ -82,6 +84,7 @@ impl Default for RunnerSpec {
             listens: BTreeSet::new(),
             sandbox: Sandbox::On,
             own_processes: false,
+            sessions_apart: false,
             read: Vec::new(),
             paths: Vec::new(),
             absent_paths: Vec::new(),
@@ -113,6 +116,7 @@ impl RunnerSpec {
             env: self.env.clone(),
             sandbox: self.sandbox,
             own_processes: self.own_processes,
+            sessions_apart: self.sessions_apart,
             read: self.read.clone(),
             paths: self.paths.clone(),
             hidden: hidden.to_vec(),

@@ -19,9 +19,11 @@ pub(crate) mod job;
 mod landlock;
 mod meter;
 mod mounts;
+mod narrow;
 pub(crate) mod netns;
 mod remove;
 mod sandbox;
+mod session;
 mod stage;
 mod system;
 mod tree;
@@ -41,6 +43,7 @@ use std::process::ExitCode;
 
 pub use domain::{Domain, Sandbox, Without};
 pub use job::{Allowed, Ended as ChildEnd, Network};
+pub use remove::remove_all;
 pub use user::UserIds;
 pub(crate) use user::remove_private;
 
@@ -49,6 +52,9 @@ pub(crate) use sandbox::{isolation_available, resolve};
 /// The argument that marks the second stage, the process which becomes the runner.
 const EXEC_STAGE: &str = "--exec-stage";
 
+/// The argument that marks a session which a runner starts.
+const SESSION: &str = "--session";
+
 /// Runs the supervisor (or its second stage) with the arguments after `Settings::supervisor`.
 pub fn main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
     let args: Vec<OsString> = args.into_iter().collect();
@@ -56,6 +62,7 @@ pub fn main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
         [stage, plan, outcome, handover @ ..] if stage == EXEC_STAGE => {
             stage::main(plan, outcome, handover.first())
         }
+        [word, socket] if word == SESSION => session::main(socket),
         _ => supervise(),
     }
 }

@@ -3,6 +3,7 @@
 //! Invariant: a session outlives its runs. A request is forwarded to the run that is in progress, with that run's
 //! token, which the harness never sees; between runs every request is refused.
 
+use crate::wall::WayOut;
 use greenroom_sdk::{CancellationToken, Value, json};
 use http_body_util::{BodyExt, Full, combinators::BoxBody};
 use hyper::body::{Bytes, Incoming};
@@ -15,6 +16,7 @@ use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::net::{TcpListener, TcpStream};
+use tokio_util::sync::DropGuard;
 use tokio_util::task::TaskTracker;
 
 /// Connections of one harness at the same time.
@@ -61,6 +63,10 @@ impl Gateway {
         let end = CancellationToken::new();
         tasks.spawn(listen(listener, Arc::clone(&shared), end.clone(), tasks.clone()));
         Ok(Self { address, shared, end })
+    }
+
+    pub(crate) fn address(&self) -> SocketAddr {
+        self.address
     }
 
     /// The root of the model API.
@@ -129,6 +135,53 @@ impl Shared {
         self.provider
             .filter(|_| !has_steps)
             .map(|provider| format!("/models/runs/{run_id}/{provider}{path}{query}"))
+    }
+}
+
+/// Serves what leads out of the network of a session: its gateway, and servers that it may reach.
+pub(crate) fn lead_out(
+    ways: Vec<WayOut>,
+    gateway: Option<&Gateway>,
+    tasks: &TaskTracker,
+) -> io::Result<DropGuard> {
+    let end = CancellationToken::new();
+    for (address, listener) in ways {
+        listener.set_nonblocking(true)?;
+        let listener = TcpListener::from_std(listener)?;
+        match gateway.filter(|gateway| gateway.address == address) {
+            Some(gateway) => {
+                let shared = Arc::clone(&gateway.shared);
+                tasks.spawn(listen(listener, shared, end.clone(), tasks.clone()));
+            }
+            None => drop(tasks.spawn(relay(listener, address, end.clone(), tasks.clone()))),
+        }
+    }
+    Ok(end.drop_guard())
+}
+
+/// Leads connections to a server.
+async fn relay(listener: TcpListener, to: SocketAddr, end: CancellationToken, tasks: TaskTracker) {
+    let room = Arc::new(tokio::sync::Semaphore::new(CONNECTIONS_MAX));
+    loop {
+        let Ok(permit) = Arc::clone(&room).acquire_owned().await else { return };
+        let accepted = tokio::select! {
+            accepted = listener.accept() => accepted,
+            () = end.cancelled() => return,
+        };
+        let Ok((mut client, _)) = accepted else { continue };
+        let end = end.clone();
+        tasks.spawn(async move {
+            let forwarded = async {
+                let mut server = TcpStream::connect(to).await?;
+                tokio::io::copy_bidirectional(&mut client, &mut server).await
+            };
+            tokio::select! {
+                // Both sides see it closed.
+                _ = forwarded => {}
+                () = end.cancelled() => {}
+            }
+            drop(permit);
+        });
     }
 }
 

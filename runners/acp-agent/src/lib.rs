@@ -3,9 +3,11 @@
 //! Invariant: it uses the public SDK only. What a harness may do is decided by the host; what it can do is limited by
 //! the sandbox of this process.
 
+mod beneath;
 mod config;
 mod gateway;
 mod git;
+mod made;
 mod permission;
 mod process;
 pub mod profile;
@@ -14,24 +16,28 @@ mod prompt;
 mod session;
 mod sessions;
 mod settings;
+mod skills;
 mod summary;
 mod texts;
 mod tool_calls;
 mod turn;
 mod updates;
+mod wall;
 mod wire;
 pub mod workspace;
 
 pub use config::{Folders, check_config, folders};
-pub use settings::Settings;
+pub use settings::{Settings, Wall};
 
 use config::{Config, Keys, Workspace};
 use gateway::Gateway;
 use greenroom_sdk::{
-    ArtifactPermission, HarnessPermissionKind, HistoryPermission, Manifest, ModelPermission,
-    Plugin, RunCtx, RunFailure, RunResult, Runner, StateScope, StorageArea, ToolPermission, en_zh,
+    ArtifactPermission, FilePermission, HarnessPermissionKind, HistoryPermission, Manifest,
+    ModelPermission, Plugin, RunCtx, RunFailure, RunResult, Runner, StateScope, StorageArea,
+    ToolPermission, en_zh,
 };
 use profile::Profile;
+use projection::Projection;
 use session::{Origin, Session, Start};
 use sessions::{Held, Sessions, Slot};
 use sha2::{Digest, Sha256};
@@ -39,7 +45,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
 use texts::Texts;
-use turn::Driver;
+use turn::{Driver, Finish};
 use workspace::{Owner, Place};
 
 /// The author in the ids of these runners: `plugin:harness/NAME/default`.
@@ -80,6 +86,7 @@ impl AcpAgent {
             None => Profile {
                 name: settings.name.clone(),
                 title: settings.name.clone(),
+                skills: Some(profile::SKILLS.to_owned()),
                 ..Profile::default()
             },
         };
@@ -114,6 +121,7 @@ impl Runner for AcpAgent {
                 ArtifactPermission::Read,
                 ArtifactPermission::Create,
             ])
+            .files(&[FilePermission::Config])
             // Any area opens state, where the pointers to the session are.
             .storage(&[StorageArea::Plugin])
             .harness(&[HarnessPermissionKind::Ask])
@@ -125,36 +133,71 @@ impl Runner for AcpAgent {
         let owner = Owner::of(&ctx);
         let slot = self.sessions.slot(&owner);
         let held = ctx.unless_cancelled(slot.hold()).await?;
-        let place = Place::prepare(&self.own, &owner, &config).await;
-        let place = place.map_err(|why| RunFailure::new("harness.workspace", why))?;
-        projection::write(&ctx, &place)
-            .map_err(|error| RunFailure::new("harness.workspace", error.to_string()))?;
-        let (held, session, origin) = self.session(&ctx, &config, held, &place, texts).await?;
-        self.use_session(&ctx, &slot, (held, session), (origin, texts)).await?;
-        match config.workspace {
-            Workspace::Git => report_changes(&ctx, &place).await,
-            Workspace::Conversation | Workspace::Folder => Ok(()),
+        let prepared = Place::prepare(&self.own, &owner, &config).await;
+        let wrong = |why: String| RunFailure::new("harness.workspace", why);
+        let (place, _lease) = prepared.map_err(wrong)?;
+        let skills_folder = self.profile.skills.as_deref();
+        let projection = Projection::read(&ctx, skills_folder).await;
+        let (held, open) = self.reusable(&ctx, &config, held, &place, &projection).await;
+        let projected = projection.write(&ctx, &place, skills_folder).await;
+        let work = projected.and_then(|()| place.work_folder());
+        let work = work.map_err(|error| wrong(error.to_string()))?;
+        let files = match config.workspace {
+            Workspace::Git => None,
+            Workspace::Conversation | Workspace::Folder => made::list(&work).await,
+        };
+        let (session, origin) = match open {
+            Some(session) => (session, None),
+            None => self.open(&ctx, &config, &place, &projection, texts).await?,
+        };
+        let used = self.use_session(&ctx, &slot, (held, session), (origin, texts)).await;
+        if ctx.cancellation().is_cancelled() {
+            return used.map(drop);
+        }
+        // Also of a run that failed: the files are there.
+        let reported = match config.workspace {
+            Workspace::Git => self.report_changes(&ctx, &place).await,
+            Workspace::Conversation | Workspace::Folder => made::report(&ctx, &work, files).await,
+        };
+        let finish = used?;
+        reported?;
+        match finish {
+            Some(reason) => ctx.emit(RunResult::completed(reason)).await,
+            None => Ok(()),
         }
     }
 }
 
 impl AcpAgent {
-    /// The session of the conversation: the open one, or one that is started now.
-    async fn session(
+    /// The open session of the conversation, if it can take this message.
+    async fn reusable(
         &self,
         ctx: &RunCtx,
         config: &Config,
         mut held: Held,
         place: &Place,
-        texts: Texts,
-    ) -> Result<(Held, Session, Option<Origin>), RunFailure> {
+        projection: &Projection,
+    ) -> (Held, Option<Session>) {
+        let Some(mut session) = held.take() else { return (held, None) };
         let model = session::chosen_model(ctx, config);
-        if let Some(mut session) = held.take() {
-            if session.fits(config, model.as_deref()) {
-                return Ok((held, session, None));
-            }
-            session.stop().await;
+        let is_same =
+            session.place.identity == place.identity && session.skills == projection.skills.hash();
+        if is_same && session.fits(config, model.as_deref()) {
+            return (held, Some(session));
         }
+        session.stop().await;
+        (held, None)
+    }
+
+    /// A session that is started now.
+    async fn open(
+        &self,
+        ctx: &RunCtx,
+        config: &Config,
+        place: &Place,
+        projection: &Projection,
+        texts: Texts,
+    ) -> Result<(Session, Option<Origin>), RunFailure> {
         let gateway = self.gateway(ctx, config, texts).await?;
         let room = ctx.unless_cancelled(self.sessions.room()).await?;
         let start = Start {
@@ -163,13 +206,15 @@ impl AcpAgent {
             command: &self.command,
             config,
             place: place.clone(),
+            wall: self.settings.wall.as_ref(),
+            skills: projection.skills.hash(),
             gateway,
             texts,
             room,
             tasks: &self.sessions.tasks,
         };
         let (session, origin) = Session::open(start).await?;
-        Ok((held, session, Some(origin)))
+        Ok((session, Some(origin)))
     }
 
     /// The way to the host's tools and models, where the host offers it to this run.
@@ -211,7 +256,7 @@ impl AcpAgent {
         slot: &Arc<Slot>,
         (held, session): (Held, Session),
         (origin, texts): (Option<Origin>, Texts),
-    ) -> Result<(), RunFailure> {
+    ) -> Result<Finish, RunFailure> {
         if let (Some(gateway), Some(token)) = (&session.gateway, run_token(ctx)) {
             gateway.begin_run(&ctx.run_id, token);
         }
@@ -220,7 +265,12 @@ impl AcpAgent {
             remember(ctx, &session).await?;
         }
         if origin == Some(Origin::Replaced) {
-            ctx.message(texts.new_session(&self.profile.title)).await?;
+            let title = &self.profile.title;
+            let text = match session.place.is_new {
+                true => texts.new_workspace(title),
+                false => texts.new_session(title),
+            };
+            ctx.message(text).await?;
             before.extend(summary::of(ctx).await);
         }
         let prompt = prompt::blocks(ctx, &session.place, session.takes, before).await?;
@@ -233,6 +283,25 @@ impl AcpAgent {
             memory_mb_max: self.settings.session_memory_mb,
         };
         driver.drive(held, session, prompt).await
+    }
+
+    /// The changes of a `git` workspace, as a file beside it and as an artifact.
+    async fn report_changes(&self, ctx: &RunCtx, place: &Place) -> Result<(), RunFailure> {
+        let diff = match git::diff(&self.own, &place.root, &place.record).await {
+            Ok(diff) => diff,
+            Err(why) => {
+                eprintln!("cannot compare the workspace with its base: {why}");
+                return Ok(());
+            }
+        };
+        let changes = workspace::CHANGES;
+        if let Err(error) = workspace::write_atomically(&place.root.join(changes), &diff) {
+            eprintln!("cannot write `{changes}`: {error}");
+        }
+        match diff.is_empty() {
+            true => Ok(()),
+            false => made::emit(ctx, changes, Some("text/x-diff"), &diff).await,
+        }
     }
 }
 
@@ -248,25 +317,6 @@ async fn remember(ctx: &RunCtx, session: &Session) -> Result<(), RunFailure> {
         ctx.emit(RunResult::state(StateScope::Conversation, key, value)).await?;
     }
     Ok(())
-}
-
-/// The changes of a `git` workspace, as a file beside it and as an artifact.
-async fn report_changes(ctx: &RunCtx, place: &Place) -> Result<(), RunFailure> {
-    let base = place.record.base.as_deref().unwrap_or("HEAD");
-    let diff = match git::diff(&place.work, base).await {
-        Ok(diff) => diff,
-        Err(why) => {
-            eprintln!("cannot compare the workspace with its base: {why}");
-            return Ok(());
-        }
-    };
-    if let Err(error) = workspace::write_atomically(&place.root.join(workspace::CHANGES), &diff) {
-        eprintln!("cannot write `{}`: {error}", workspace::CHANGES);
-    }
-    match diff.is_empty() {
-        true => Ok(()),
-        false => ctx.emit(RunResult::artifact("changes.diff", "text/x-diff", &diff)).await,
-    }
 }
 
 fn run_token(ctx: &RunCtx) -> Option<&str> {

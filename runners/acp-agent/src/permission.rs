@@ -35,6 +35,12 @@ fn params(call: &ToolCall) -> HarnessPermissionParams {
     let input = call
         .input()
         .filter(|input| changes.is_empty() && json!(input).to_string().len() <= INPUT_BYTES_MAX);
+    let mut input: Object = input.cloned().map(Object::from_iter).unwrap_or_default();
+    // Some say in words what they are about to do.
+    let words = call.words();
+    if input.is_empty() && call.command().is_none() && changes.is_empty() && !words.is_empty() {
+        input.insert("text".to_owned(), words.into());
+    }
     HarnessPermissionParams {
         kind: call.kind(),
         title: call.title(),
@@ -42,7 +48,7 @@ fn params(call: &ToolCall) -> HarnessPermissionParams {
         command: call.command(),
         paths: call.paths(),
         changes,
-        input: input.cloned().map(Object::from_iter).unwrap_or_default(),
+        input,
     }
 }
 
@@ -63,6 +69,16 @@ fn outcome(decision: HarnessDecision, options: &Value) -> Value {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_a_harness_says_in_words_is_shown() {
+        let mut call = ToolCall::new("1");
+        let content = json!([{"type": "content", "content": {"type": "text", "text": "run `ls`"}}]);
+        call.update(&json!({"title": "Bash", "kind": "execute", "content": content}));
+        assert_eq!(json!(params(&call).input), json!({"text": "run `ls`"}));
+        call.update(&json!({"rawInput": {"command": "ls"}}));
+        assert_eq!(json!(params(&call).input), json!({"command": "ls"}));
+    }
 
     #[test]
     fn the_option_is_chosen_by_its_kind_and_holds_once() {

@@ -3,9 +3,15 @@
 //! Invariant: nothing of it outlives this value: its process group is killed, and whatever left the group is found by
 //! a mark in its environment.
 
+use crate::settings::Wall;
+use crate::wall::{Enclosure, WayOut};
+use crate::workspace::Place;
+use rustix::io::FdFlags;
 use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 use std::collections::{BTreeMap, VecDeque};
-use std::path::Path;
+use std::net::SocketAddr;
+use std::os::fd::{AsFd, AsRawFd};
+use std::os::unix::net::UnixStream;
 use std::process::Stdio;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -32,26 +38,41 @@ pub(crate) struct Process {
 /// What to start.
 pub(crate) struct Launch<'a> {
     pub(crate) command: &'a [String],
-    pub(crate) dir: &'a Path,
+    pub(crate) place: &'a Place,
     pub(crate) env: &'a BTreeMap<String, String>,
-    pub(crate) mark: &'a str,
+    pub(crate) wall: Option<&'a Wall>,
+    /// What the harness reaches the host by.
+    pub(crate) gateway: Option<SocketAddr>,
+}
+
+/// A process that was started.
+pub(crate) struct Started {
+    pub(crate) process: Process,
+    pub(crate) streams: Streams,
+    /// What leads out of its network.
+    pub(crate) ways: Vec<WayOut>,
 }
 
 /// The streams of the protocol.
 pub(crate) type Streams = (ChildStdout, ChildStdin);
 
 impl Process {
-    #[expect(
-        clippy::disallowed_methods,
-        reason = "the harness is a child of the runner, inside the runner's sandbox"
-    )]
-    pub(crate) fn start(
-        launch: &Launch<'_>,
-        tasks: &TaskTracker,
-    ) -> Result<(Self, Streams), String> {
-        let (program, args) = launch.command.split_first().ok_or("the harness has no command")?;
-        let mut command = Command::new(program);
-        command.args(args).current_dir(launch.dir).envs(launch.env).env(MARK, launch.mark);
+    pub(crate) async fn start(launch: &Launch<'_>, tasks: &TaskTracker) -> Result<Started, String> {
+        let program = launch.command.first().ok_or("the harness has no command")?;
+        let mark = launch.place.id.as_str();
+        let mut env = launch.env.clone();
+        env.insert(MARK.to_owned(), mark.to_owned());
+        let Commanded { mut command, handover } = match launch.wall {
+            None => {
+                let mut command = plain(launch.command)?;
+                command.current_dir(&launch.place.work).envs(&env);
+                Commanded { command, handover: None }
+            }
+            Some(wall) => {
+                let enclosure = wall.enclose(launch.place, launch.command, &env, launch.gateway)?;
+                enclosed(wall, mark, enclosure)?
+            }
+        };
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         command.process_group(0).kill_on_drop(true);
         let mut child =
@@ -63,8 +84,16 @@ impl Process {
             return Err(format!("`{program}` has no standard streams"));
         };
         tasks.spawn(keep_log(errors, Arc::clone(&log)));
-        let process = Self { child, group, mark: launch.mark.to_owned(), log };
-        Ok((process, (output, input)))
+        let process = Self { child, group, mark: mark.to_owned(), log };
+        drop(command);
+        let ways = match handover {
+            None => Vec::new(),
+            Some((socket, enclosure)) => {
+                let told = tokio::task::spawn_blocking(move || enclosure.hand_over(&socket));
+                told.await.map_err(|error| error.to_string()).flatten()?
+            }
+        };
+        Ok(Started { process, streams: (output, input), ways })
     }
 
     /// Asks it to end, and ends it.
@@ -87,6 +116,37 @@ impl Process {
         let log = self.log.lock().unwrap_or_else(PoisonError::into_inner);
         log.iter().map(String::as_str).collect::<Vec<_>>().join("\n")
     }
+}
+
+/// A command, and what its process must be told.
+pub(crate) struct Commanded {
+    pub(crate) command: Command,
+    pub(crate) handover: Option<(UnixStream, Enclosure)>,
+}
+
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the harness is a child of the runner, inside the runner's sandbox"
+)]
+fn plain(words: &[String]) -> Result<Command, String> {
+    let (program, args) = words.split_first().ok_or("the harness has no command")?;
+    let mut command = Command::new(program);
+    command.args(args);
+    Ok(command)
+}
+
+/// The host's program, which becomes the command of the enclosure behind its wall.
+pub(crate) fn enclosed(wall: &Wall, mark: &str, enclosure: Enclosure) -> Result<Commanded, String> {
+    let (ours, theirs) = UnixStream::pair().map_err(|error| error.to_string())?;
+    let mut command = plain(&wall.command)?;
+    // No secret: this environment is that of the program, the other one comes over the socket.
+    command.arg(theirs.as_raw_fd().to_string()).env_clear().env(MARK, mark);
+    #[expect(unsafe_code, reason = "only the child may inherit the socket")]
+    // SAFETY: between `fork` and `exec` it makes one system call.
+    unsafe {
+        command.pre_exec(move || Ok(rustix::io::fcntl_setfd(theirs.as_fd(), FdFlags::empty())?));
+    }
+    Ok(Commanded { command, handover: Some((ours, enclosure)) })
 }
 
 impl Drop for Process {
@@ -164,10 +224,21 @@ mod tests {
             file.display()
         );
         let command = ["sh", "-c", &script].map(str::to_owned);
-        let mark = format!("test-{}", std::process::id());
+        let config = crate::config::Config::default();
+        let owner = crate::workspace::Owner {
+            agent: format!("test-{}", std::process::id()),
+            workspace_id: None,
+            conversation_id: "c".to_owned(),
+            bot_id: None,
+            thread_id: None,
+        };
+        let (place, _lease) = Place::prepare(folder.path(), &owner, &config).await.unwrap();
+        let mark = place.id.clone();
+        let env = BTreeMap::new();
         let launch =
-            Launch { command: &command, dir: folder.path(), env: &BTreeMap::new(), mark: &mark };
-        let (process, _streams) = Process::start(&launch, &tasks).unwrap();
+            Launch { command: &command, place: &place, env: &env, wall: None, gateway: None };
+        let Started { process, streams: _streams, .. } =
+            Process::start(&launch, &tasks).await.unwrap();
         let pid = loop {
             match std::fs::read_to_string(&file) {
                 Ok(pid) => break pid.trim().to_owned(),

@@ -14,6 +14,9 @@ const BUILT_IN: [&str; 6] = [
     include_str!("profiles/opencode.toml"),
 ];
 
+/// The folder of skills that programs of several makers read, in the home.
+pub(crate) const SKILLS: &str = ".agents/skills";
+
 /// One harness.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -50,7 +53,7 @@ pub struct Profile {
     /// The authentication method to choose before a session, if it needs one.
     #[serde(default)]
     pub auth_method: Option<String>,
-    /// The folder that it reads skills from.
+    /// The folder in its home that it reads skills from.
     #[serde(default)]
     pub skills: Option<String>,
     /// What is odd about it, for the guide and for `greenroom harness list`.

@@ -124,7 +124,7 @@ fn unknown() -> String {
     "application/octet-stream".to_owned()
 }
 
-async fn download(ctx: &RunCtx, id: &str) -> Result<Vec<u8>, String> {
+pub(crate) async fn download(ctx: &RunCtx, id: &str) -> Result<Vec<u8>, String> {
     let mut bytes = Vec::new();
     loop {
         let piece = ctx.artifacts().read_range(id, bytes.len() as u64, PIECE_BYTES).await;

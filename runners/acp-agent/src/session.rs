@@ -4,25 +4,29 @@
 //! processes are ended.
 
 use crate::config::{Config, Keys};
-use crate::gateway::Gateway;
-use crate::process::{Launch, Process};
+use crate::gateway::{Gateway, lead_out};
+use crate::process::{Launch, Process, Started};
 use crate::profile::{Profile, Quoting, Values};
 use crate::projection::Pointers;
 use crate::prompt::Takes;
+use crate::settings::Wall;
 use crate::texts::Texts;
 use crate::wire::{Connection, WireError};
-use crate::workspace::{Place, create, write_atomically};
+use crate::workspace::Place;
 use greenroom_sdk::{RunCtx, RunFailure, Value, json};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::io::BufReader;
 use tokio::sync::OwnedSemaphorePermit;
+use tokio_util::sync::DropGuard;
 use tokio_util::task::TaskTracker;
 
 /// How long a harness may take to start, or to load a session.
 const START_TIMEOUT: Duration = Duration::from_secs(120);
 const PROTOCOL_VERSION: u64 = 1;
+/// The variable with the folder of the files about the run.
+const CONTEXT: &str = "GREENROOM_CONTEXT";
 /// The key where the harness has none and its server wants none.
 const NO_KEY: &str = "none";
 
@@ -37,6 +41,11 @@ pub(crate) struct Session {
     pub(crate) config: Config,
     /// Models that it was started with.
     pub(crate) model: Option<String>,
+    /// What leads out of its network, until it ends.
+    _ways: DropGuard,
+    /// The hash of the skills that it was started with.
+    pub(crate) skills: String,
+    skills_folder: Option<String>,
     _room: OwnedSemaphorePermit,
 }
 
@@ -56,6 +65,8 @@ pub(crate) struct Start<'a> {
     pub(crate) command: &'a [String],
     pub(crate) config: &'a Config,
     pub(crate) place: Place,
+    pub(crate) wall: Option<&'a Wall>,
+    pub(crate) skills: String,
     pub(crate) gateway: Option<Gateway>,
     pub(crate) texts: Texts,
     pub(crate) room: OwnedSemaphorePermit,
@@ -74,12 +85,15 @@ impl Session {
         let env = environment(start.profile, &values);
         let launch = Launch {
             command: start.command,
-            dir: &start.place.work,
+            place: &start.place,
             env: &env,
-            mark: &start.place.id,
+            wall: start.wall,
+            gateway: start.gateway.as_ref().map(Gateway::address),
         };
-        let (mut process, (output, input)) =
-            Process::start(&launch, start.tasks).map_err(|why| failed(&why))?;
+        let started = Process::start(&launch, start.tasks).await.map_err(|why| failed(&why))?;
+        let Started { mut process, streams: (output, input), ways } = started;
+        let ways = lead_out(ways, start.gateway.as_ref(), start.tasks);
+        let ways = ways.map_err(|error| failed(&error.to_string()))?;
         let connection = Connection::open(BufReader::new(output), input, start.tasks);
         let opening = async {
             let initialized = initialize(&connection, start.profile).await?;
@@ -105,6 +119,9 @@ impl Session {
             gateway: start.gateway,
             config: start.config.clone(),
             model,
+            _ways: ways,
+            skills: start.skills,
+            skills_folder: start.profile.skills.clone(),
             _room: start.room,
         };
         Ok((session, origin))
@@ -119,8 +136,8 @@ impl Session {
     }
 
     pub(crate) async fn stop(self) {
-        crate::projection::remove(&self.place);
         self.process.stop().await;
+        crate::projection::remove(&self.place, self.skills_folder.as_deref());
     }
 }
 
@@ -142,6 +159,7 @@ fn values(start: &Start<'_>, model: Option<&str>) -> Values {
     let path = |path: &std::path::Path| path.to_string_lossy().into_owned();
     let mut values =
         BTreeMap::from([("home", path(&start.place.home)), ("work", path(&start.place.work))]);
+    values.insert("context", path(&start.place.work.join(start.place.own_path())));
     values.extend(model.map(|model| ("model", model.to_owned())));
     match (&start.gateway, &start.config.base_url) {
         (Some(gateway), _) if start.config.keys == Keys::Gateway => {
@@ -172,18 +190,17 @@ fn environment(profile: &Profile, values: &Values) -> BTreeMap<String, String> {
         .env
         .iter()
         .filter_map(|(name, text)| Some((name.clone(), values.fill(text, Quoting::Plain)?)));
-    let home = values.0.get("home").cloned().unwrap_or_default();
-    filled.chain([("HOME".to_owned(), home)]).collect()
+    let value = |name: &str| values.0.get(name).cloned().unwrap_or_default();
+    let own = [("HOME".to_owned(), value("home")), (CONTEXT.to_owned(), value("context"))];
+    filled.chain(own).collect()
 }
 
 fn write_files(start: &Start<'_>, values: &Values) -> Result<(), String> {
+    let home = start.place.home_folder().map_err(|error| error.to_string())?;
     for file in &start.profile.files {
         let Some(text) = values.fill(&file.text, Quoting::InString) else { continue };
-        let path = start.place.home.join(&file.path);
-        let folder = path.parent().unwrap_or(&start.place.home);
-        create(folder)
-            .and_then(|()| write_atomically(&path, text.as_bytes()))
-            .map_err(|error| format!("cannot write `{}`: {error}", path.display()))?;
+        home.write(&file.path, text.as_bytes())
+            .map_err(|error| format!("cannot write `{}`: {error}", file.path))?;
     }
     Ok(())
 }
@@ -223,8 +240,11 @@ async fn enter(
     let params = json!({"cwd": work, "mcpServers": servers});
     let earlier = Pointers::read(&start.ctx.state.conversation);
     let earlier = earlier.session_id.filter(|_| earlier.working_directory.as_ref() == Some(&work));
-    let mut origin = Origin::New;
-    if let Some(id) = earlier {
+    let mut origin = match earlier.is_some() && start.place.is_new {
+        true => Origin::Replaced,
+        false => Origin::New,
+    };
+    if let Some(id) = earlier.filter(|_| !start.place.is_new) {
         match load(connection, can, &params, &id).await {
             Ok(state) => {
                 set_mode(connection, &id, &state, start).await;

@@ -75,7 +75,7 @@ impl Sessions {
             idle.sort_by_key(|slot| slot.used_at());
             let ended = idle.iter().find_map(|slot| slot.take_idle());
             match ended {
-                Some(session) => session.stop().await,
+                Some((_held, session)) => session.stop().await,
                 // All are in use: one of them is free after its run.
                 None => {
                     let free = Arc::clone(&self.room).acquire_owned();
@@ -123,8 +123,10 @@ impl Slot {
         *self.used_at.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn take_idle(&self) -> Option<Session> {
-        self.session.try_lock().ok()?.take()
+    fn take_idle(&self) -> Option<(Held, Session)> {
+        let mut held = Arc::clone(&self.session).try_lock_owned().ok()?;
+        let session = held.take()?;
+        Some((held, session))
     }
 }
 
@@ -146,10 +148,11 @@ async fn watch(sessions: Arc<Sessions>) {
             let Ok(mut held) = slot.session.try_lock() else { continue };
             let is_dead = held.as_mut().is_some_and(|session| session.process.ended().is_some());
             let ended = if is_idle || is_dead { held.take() } else { None };
-            drop(held);
+            // A new session of the conversation would have the same mark.
             if let Some(session) = ended {
                 session.stop().await;
             }
+            drop(held);
         }
         drop(slots);
         sessions.forget();

@@ -4,6 +4,7 @@
 
 use serde::{Deserialize, Serialize};
 use std::net::SocketAddr;
+use std::path::PathBuf;
 
 /// The settings of one runner with `wire = "acp"`, as one JSON argument.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -26,4 +27,25 @@ pub struct Settings {
     /// The host's address, for its gateways.
     #[serde(default)]
     pub host: Option<SocketAddr>,
+    /// How sessions are kept apart; none: they share the sandbox of the runner.
+    #[serde(default)]
+    pub wall: Option<Wall>,
+}
+
+/// What surrounds each session.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Wall {
+    /// Starts a session; the number of a socket is its last argument.
+    pub command: Vec<String>,
+    /// Whether a session has a network of its own, with nothing but its gateway and `listen`.
+    pub isolated: bool,
+    /// Servers that sessions reach by their address.
+    pub listen: Vec<SocketAddr>,
+    /// Open to all sessions for reading and writing.
+    pub paths: Vec<PathBuf>,
+    /// Open to all sessions for reading: the harness.
+    pub read: Vec<PathBuf>,
+    /// Folders and repositories of agents, of which a session has only its own.
+    pub given: Vec<PathBuf>,
 }

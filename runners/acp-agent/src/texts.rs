@@ -40,6 +40,18 @@ impl Texts {
         }
     }
 
+    pub(crate) fn new_workspace(self, title: &str) -> String {
+        match self {
+            Self::English => format!(
+                "The workspace of this conversation was removed. {title} continues in an empty one with a summary of \
+                 this conversation."
+            ),
+            Self::Chinese => {
+                format!("本次对话的工作区已被删除。{title} 将在新的空工作区中附上对话摘要继续。")
+            }
+        }
+    }
+
     pub(crate) fn cannot_start(self, title: &str, why: &str) -> String {
         match self {
             Self::English => format!("{title} does not start: {why}"),

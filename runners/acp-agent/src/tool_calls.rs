@@ -93,6 +93,11 @@ impl ToolCall {
         Some(cut(&line, TEXT_BYTES_MAX))
     }
 
+    /// What it says of itself.
+    pub(crate) fn words(&self) -> String {
+        cut(&self.texts().collect::<Vec<_>>().join("\n"), TEXT_BYTES_MAX)
+    }
+
     /// The files that it touches.
     pub(crate) fn paths(&self) -> Vec<String> {
         let locations = self.fields.get("locations").and_then(Value::as_array);

@@ -12,7 +12,7 @@ use crate::updates::{Output, Turn};
 use crate::wire::{Inbound, WireError};
 use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
-use greenroom_sdk::{RunCtx, RunFailure, RunResult, Value, json};
+use greenroom_sdk::{RunCtx, RunFailure, Value, json};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::mpsc::Receiver;
@@ -22,6 +22,9 @@ use tokio::sync::oneshot;
 const CANCEL_GRACE: Duration = Duration::from_secs(3);
 
 type Response = oneshot::Receiver<Result<Value, WireError>>;
+
+/// Why the turn ended, where it is not the usual reason.
+pub(crate) type Finish = Option<&'static str>;
 
 /// A session in use by one run.
 pub(crate) struct Driver<'a> {
@@ -48,7 +51,7 @@ impl Driver<'_> {
         held: Held,
         mut session: Session,
         prompt: Vec<Value>,
-    ) -> Result<(), RunFailure> {
+    ) -> Result<Finish, RunFailure> {
         let mut turn = Turn::default();
         let inbox = session.connection.begin_turn();
         let params = json!({"sessionId": session.id, "prompt": prompt});
@@ -70,7 +73,7 @@ impl Driver<'_> {
                 if let Some(usage) = turn.usage().filter(|_| is_own) {
                     self.ctx.set_usage(usage);
                 }
-                self.stop_reason(&response).await
+                self.stop_reason(&response)
             }
             Ended::Failed(error) => {
                 let outputs = turn.end(&Value::Null);
@@ -151,7 +154,7 @@ impl Driver<'_> {
         Ok(())
     }
 
-    async fn stop_reason(&self, response: &Value) -> Result<(), RunFailure> {
+    fn stop_reason(&self, response: &Value) -> Result<Finish, RunFailure> {
         match response["stopReason"].as_str() {
             Some("refusal") => Err(RunFailure::new("model.refused", self.texts.refused())),
             Some("cancelled") => Err(RunFailure::cancelled()),
@@ -159,8 +162,8 @@ impl Driver<'_> {
                 Err(RunFailure::new("loop.max_rounds", self.texts.too_many_requests()))
             }
             // As other runners end an answer that was cut off.
-            Some("max_tokens") => self.ctx.emit(RunResult::completed("length")).await,
-            _ => Ok(()),
+            Some("max_tokens") => Ok(Some("length")),
+            _ => Ok(None),
         }
     }
 

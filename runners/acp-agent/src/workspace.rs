@@ -1,24 +1,37 @@
 //! The folders of a conversation: its workspace, and the home of its harness.
 //!
 //! Invariant: a conversation has folders of its own, named by a hash, so that no id is a path; files that the host
-//! adds are in `.greenroom`, which hides itself from version control.
+//! adds are in `.greenroom`, which hides itself from version control. A folder is not removed while a run uses it.
 
+use crate::beneath::Folder;
 use crate::config::{Config, Workspace};
 use crate::git;
 use greenroom_sdk::RunCtx;
+use rustix::fs::{FlockOperation, flock};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
+use std::collections::HashSet;
+use std::fs::File;
 use std::io;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 /// The folder in a workspace with what the host adds.
 pub(crate) const OWN: &str = ".greenroom";
+/// In it: files of events.
+const INCOMING: &str = "files";
 /// The folder that contains the folders of all conversations.
 pub const WORKSPACES: &str = "workspaces";
 /// What is known of a workspace, beside it.
 pub const RECORD: &str = "workspace.json";
 /// The changes of a `git` workspace since its base.
 pub const CHANGES: &str = "changes.diff";
+/// A run that uses the workspace has locked this file, beside it.
+pub const LEASE: &str = "lease";
+/// What hides files of the host from version control.
+pub(crate) const IGNORE_ALL: &[u8] = b"*\n";
+/// Largest record.
+const RECORD_BYTES_MAX: u64 = 1 << 20;
 
 /// The conversation that a session belongs to, for one agent.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -62,6 +75,9 @@ pub struct Record {
     pub branch: Option<String>,
     #[serde(default)]
     pub base: Option<String>,
+    /// The repository of a `git` workspace.
+    #[serde(default)]
+    pub repository: Option<PathBuf>,
 }
 
 /// The folders of one session.
@@ -73,6 +89,10 @@ pub(crate) struct Place {
     pub(crate) home: PathBuf,
     pub(crate) work: PathBuf,
     pub(crate) record: Record,
+    /// The home itself: another one if the workspace was removed meanwhile.
+    pub(crate) identity: (u64, u64),
+    /// The home did not exist: nothing of an earlier session is there.
+    pub(crate) is_new: bool,
 }
 
 impl Place {
@@ -81,19 +101,27 @@ impl Place {
         own: &Path,
         owner: &Owner,
         config: &Config,
-    ) -> Result<Self, String> {
+    ) -> Result<(Self, Lease), String> {
         let id = owner.id();
         let root = own.join(WORKSPACES).join(&id);
+        let lease = Lease::take(&root).await;
+        let lease = lease.map_err(|error| format!("cannot lock `{}`: {error}", root.display()))?;
         let home = root.join("home");
-        create(&home).map_err(|error| format!("cannot create `{}`: {error}", home.display()))?;
-        let (mut branch, mut base) = (None, None);
+        let trusted = Folder::trusted(&root).map_err(|error| error.to_string())?;
+        let is_new = trusted.open("home").is_err();
+        let identity = trusted.make("home").and_then(|home| home.identity());
+        let identity =
+            identity.map_err(|error| format!("cannot create `{}`: {error}", home.display()))?;
+        let (mut branch, mut base, mut repository) = (None, None, None);
         let (kind, work) = match config.workspace {
             Workspace::Conversation => ("conversation", root.join("work")),
             Workspace::Folder => ("folder", config.folder.clone().unwrap_or_default()),
             Workspace::Git => ("git", root.join("work")),
         };
         match config.workspace {
-            Workspace::Conversation => create(&work).map_err(|error| error.to_string())?,
+            Workspace::Conversation => {
+                trusted.make("work").map_err(|error| error.to_string())?;
+            }
             Workspace::Folder if work.is_dir() => {}
             Workspace::Folder => {
                 return Err(format!(
@@ -102,10 +130,18 @@ impl Place {
                 ));
             }
             Workspace::Git => {
-                let repository = config.repository.clone().unwrap_or_default();
-                let tree = git::Tree { own, repository: &repository, work: &work, id: &id };
-                let made = git::prepare(&tree, config.base.as_deref()).await?;
-                (branch, base) = (Some(made.branch), Some(made.base));
+                let source = config.repository.clone().unwrap_or_default();
+                let before = read_record(&trusted);
+                if before.as_ref().is_some_and(|it| it.kind == "conversation") {
+                    return Err(format!(
+                        "the workspace has files that are not of `{}`: remove it with `greenroom workspace remove {id}`",
+                        source.display()
+                    ));
+                }
+                let before = before.filter(|record| record.kind == kind);
+                let tree = git::Tree { own, repository: &source, work: &work, id: &id };
+                let made = git::prepare(&tree, config.base.as_deref(), before.as_ref()).await?;
+                (branch, base, repository) = (Some(made.branch), Some(made.base), Some(source));
             }
         }
         let record = Record {
@@ -114,46 +150,113 @@ impl Place {
             path: work.clone(),
             branch,
             base,
+            repository,
         };
-        let place = Self { id, root, home, work, record };
-        let json = serde_json::to_vec_pretty(&place.record).unwrap_or_default();
-        let recorded = write_atomically(&place.root.join(RECORD), &json);
+        let json = serde_json::to_vec_pretty(&record).unwrap_or_default();
+        // Written before every run: its time says when the workspace was used last.
+        let recorded = trusted.write(RECORD, &json);
         recorded.map_err(|error| format!("cannot write `{RECORD}`: {error}"))?;
-        Ok(place)
+        Ok((Self { id, root, home, work, record, identity, is_new }, lease))
+    }
+
+    /// The path of the folder with what the host adds, below the workspace. Conversations that share a folder have
+    /// one each.
+    pub(crate) fn own_path(&self) -> PathBuf {
+        match self.record.kind.as_str() {
+            "folder" => Path::new(OWN).join(&self.id),
+            _ => PathBuf::from(OWN),
+        }
     }
 
     /// The folder for what the host adds to the workspace.
-    pub(crate) fn own_folder(&self) -> io::Result<PathBuf> {
-        let folder = self.work.join(OWN);
-        create(&folder)?;
-        let ignore = folder.join(".gitignore");
-        if !ignore.exists() {
-            write_atomically(&ignore, b"*\n")?;
-        }
+    pub(crate) fn own_folder(&self) -> io::Result<Folder> {
+        let folder = self.work_folder()?.make(self.own_path())?;
+        folder.write(".gitignore", IGNORE_ALL)?;
         Ok(folder)
+    }
+
+    pub(crate) fn work_folder(&self) -> io::Result<Folder> {
+        match self.record.kind.as_str() {
+            "folder" => Folder::trusted(&self.work),
+            _ => Folder::trusted(&self.root)?.open("work"),
+        }
+    }
+
+    pub(crate) fn home_folder(&self) -> io::Result<Folder> {
+        Folder::trusted(&self.root)?.open("home")
     }
 
     /// Stores a file of the event; a name that exists gets a number.
     pub(crate) fn write_incoming(&self, name: &str, bytes: &[u8]) -> io::Result<PathBuf> {
-        let folder = self.own_folder()?.join("files");
-        create(&folder)?;
+        let folder = self.own_folder()?.make(INCOMING)?;
         let name = plain_name(name);
-        let numbered = |number: usize| match number {
-            0 => name.clone(),
-            number => format!("{number}-{name}"),
-        };
-        let taken = |path: &PathBuf| path.symlink_metadata().is_ok();
-        let paths = (0..10_000).map(|number| folder.join(numbered(number)));
-        let same = |path: &PathBuf| std::fs::read(path).is_ok_and(|there| there == bytes);
-        let path = paths.into_iter().find(|path| !taken(path) || same(path));
-        let path = path.ok_or_else(|| io::Error::other("too many files of this name"))?;
-        write_atomically(&path, bytes)?;
-        Ok(path)
+        let taken: HashSet<String> = folder.entries()?.into_iter().map(|entry| entry.0).collect();
+        let same = |name: &str| folder.read(name, bytes.len() as u64).is_ok_and(|it| it == bytes);
+        let free = numbered(&name).find(|name| !taken.contains(name) || same(name));
+        let name = free.ok_or_else(|| io::Error::other("too many files of this name"))?;
+        folder.write(&name, bytes)?;
+        Ok(self.work.join(self.own_path()).join(INCOMING).join(name))
     }
 }
 
+/// The name, then the name with numbers.
+pub(crate) fn numbered(name: &str) -> impl Iterator<Item = String> {
+    let with = move |number: usize| match number {
+        0 => name.to_owned(),
+        number => format!("{number}-{name}"),
+    };
+    (0..10_000).map(with)
+}
+
+fn read_record(root: &Folder) -> Option<Record> {
+    serde_json::from_slice(&root.read(RECORD, RECORD_BYTES_MAX).ok()?).ok()
+}
+
+/// Keeps a workspace from being removed.
+#[derive(Debug)]
+pub(crate) struct Lease(#[expect(dead_code, reason = "the lock ends with the file")] File);
+
+impl Lease {
+    /// Creates the folder of the workspace and locks it, once nobody removes it.
+    async fn take(root: &Path) -> io::Result<Self> {
+        let root = root.to_owned();
+        let take = move || loop {
+            create(&root)?;
+            let path = root.join(LEASE);
+            let file = File::options().create(true).truncate(false).write(true).open(&path);
+            let file = match file {
+                // Removed in between.
+                Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
+                file => file?,
+            };
+            flock(&file, FlockOperation::LockShared)?;
+            let own = file.metadata()?;
+            let is_same =
+                |there: std::fs::Metadata| (there.dev(), there.ino()) == (own.dev(), own.ino());
+            if std::fs::symlink_metadata(&path).is_ok_and(is_same) {
+                return Ok(Self(file));
+            }
+        };
+        tokio::task::spawn_blocking(take).await.map_err(io::Error::other)?
+    }
+}
+
+/// What removes a workspace that no run uses: the folder gets another name first, so that a run that starts now gets a
+/// new one. None if a run uses it.
+pub fn take_away(root: &Path) -> io::Result<Option<PathBuf>> {
+    let lock = File::options().create(true).truncate(false).write(true).open(root.join(LEASE))?;
+    match flock(&lock, FlockOperation::NonBlockingLockExclusive) {
+        Err(rustix::io::Errno::WOULDBLOCK) => return Ok(None),
+        locked => locked?,
+    }
+    let name = root.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let away = root.with_file_name(format!(".{name}.{}.removed", std::process::id()));
+    std::fs::rename(root, &away)?;
+    Ok(Some(away))
+}
+
 /// A file name without anything that leads elsewhere.
-fn plain_name(name: &str) -> String {
+pub(crate) fn plain_name(name: &str) -> String {
     let is_plain = |c: char| c.is_alphanumeric() || matches!(c, '.' | '-' | '_' | ' ');
     let name: String = name.chars().map(|c| if is_plain(c) { c } else { '_' }).take(120).collect();
     match name.trim_matches(['.', ' ']) {
@@ -197,7 +300,7 @@ mod tests {
         let config = Config::default();
         let mut works = Vec::new();
         for owner in [owner("../../etc", None), owner("c", None), owner("c", Some("t"))] {
-            let place = Place::prepare(own.path(), &owner, &config).await.unwrap();
+            let (place, _lease) = Place::prepare(own.path(), &owner, &config).await.unwrap();
             assert!(place.work.starts_with(own.path().join(WORKSPACES)) && place.work.is_dir());
             let record = std::fs::read(place.root.join(RECORD)).unwrap();
             assert_eq!(serde_json::from_slice::<Record>(&record).unwrap(), place.record);
@@ -210,7 +313,7 @@ mod tests {
     #[tokio::test]
     async fn files_of_an_event_stay_in_their_folder_and_keep_what_exists() {
         let own = tempfile::tempdir().unwrap();
-        let place =
+        let (place, _lease) =
             Place::prepare(own.path(), &owner("c", None), &Config::default()).await.unwrap();
         let folder = place.work.join(".greenroom/files");
         let write = |name: &str, bytes: &[u8]| place.write_incoming(name, bytes).unwrap();
@@ -224,5 +327,39 @@ mod tests {
         assert_eq!(write("c", b"3"), folder.join("1-c"));
         let ignored = std::fs::read_to_string(place.work.join(".greenroom/.gitignore")).unwrap();
         assert_eq!(ignored, "*\n");
+    }
+
+    #[tokio::test]
+    async fn a_workspace_is_removed_only_when_no_run_uses_it() {
+        let own = tempfile::tempdir().unwrap();
+        let (owner, config) = (owner("c", None), Config::default());
+        let (place, lease) = Place::prepare(own.path(), &owner, &config).await.unwrap();
+        std::fs::write(place.work.join("a"), "a").unwrap();
+        assert_eq!(take_away(&place.root).unwrap(), None);
+        drop(lease);
+        let away = take_away(&place.root).unwrap().unwrap();
+        assert!(away.join("work/a").exists() && !place.root.exists());
+        let (again, _lease) = Place::prepare(own.path(), &owner, &config).await.unwrap();
+        assert!(again.root == place.root && again.identity != place.identity);
+    }
+
+    #[tokio::test]
+    async fn conversations_that_share_a_folder_have_their_own_files() {
+        let root = tempfile::tempdir().unwrap();
+        let (own, shared) = (root.path().join("own"), root.path().join("shared"));
+        std::fs::create_dir_all(&shared).unwrap();
+        let config = Config {
+            workspace: Workspace::Folder,
+            folder: Some(shared.clone()),
+            ..Config::default()
+        };
+        let mut paths = Vec::new();
+        for name in ["c", "d"] {
+            let prepared = Place::prepare(&own, &owner(name, None), &config).await;
+            paths.push(prepared.unwrap().0.write_incoming("a", name.as_bytes()).unwrap());
+        }
+        assert!(paths.iter().all(|path| path.starts_with(shared.join(OWN))));
+        assert_eq!(std::fs::read_to_string(&paths[0]).unwrap(), "c");
+        assert_eq!(std::fs::read_to_string(&paths[1]).unwrap(), "d");
     }
 }

@@ -24,12 +24,37 @@ COMMANDS = {
     "codex": [".bin/codex-acp"],
     "claude": [".bin/claude-agent-acp"],
     "gemini": [".bin/gemini", "--acp"],
-    "kimi": [".bin/kimi", "acp"],
+    # It needs a newer Node than the system's may be.
+    "kimi": ["node/bin/node", "@moonshot-ai/kimi-code/dist/main.mjs", "acp"],
     "opencode": [".bin/opencode", "acp"],
 }
 CANARY = "sk-canary-0123456789abcdefghijklmnop"
 PICTURE = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
 PATIENCE = 120
+# Names under which harnesses offer the tools of an MCP server to their models.
+PREFIXES = ["mcp__greenroom__", "mcp__greenroom_", "greenroom__", "greenroom_", "mcp_greenroom_", ""]
+SKILL = "Counting whales, as of 1851"
+PROBE = '''
+import json, sys
+TOOLS = [{"name": name, "description": f"Use it to {name}", "inputSchema": {"type": "object", "properties": {"key": {"type": "string"}}},
+          "annotations": {"readOnlyHint": name == "lookup", "destructiveHint": False, "openWorldHint": False}} for name in ("lookup", "store")]
+for line in sys.stdin:
+    message = json.loads(line)
+    method, id = message.get("method"), message.get("id")
+    if id is None:
+        continue
+    if method == "initialize":
+        result = {"protocolVersion": message["params"]["protocolVersion"], "capabilities": {"tools": {}},
+                  "serverInfo": {"name": "probe", "version": "1"}}
+    elif method == "tools/list":
+        result = {"tools": TOOLS}
+    elif method == "tools/call":
+        result = {"content": [{"type": "text", "text": f"{message['params']['name']} found 4711"}]}
+    else:
+        print(json.dumps({"jsonrpc": "2.0", "id": id, "error": {"code": -32601, "message": "no method"}}), flush=True)
+        continue
+    print(json.dumps({"jsonrpc": "2.0", "id": id, "result": result}), flush=True)
+'''
 
 
 class Host:
@@ -160,10 +185,10 @@ class Scene:
     def allowed(self) -> None:
         run_id = self.host.send(self.name, "c1", "RUN touch allowed-file && echo it-ran")
         approval = self.host.approval(run_id)
-        assert approval["action"].startswith("harness."), approval
-        assert "touch allowed-file" in json.dumps(approval), approval
         self.host.answer(approval, "allow")
         completed(self.host, run_id)
+        assert approval["action"].startswith("harness."), approval
+        assert "touch allowed-file" in json.dumps(approval), approval
         assert self.files("allowed-file"), "the command did not run"
         kinds = [r["type"] for r in self.host.results(run_id)]
         assert "tool.call.started" in kinds and "tool.call.completed" in kinds, kinds
@@ -173,6 +198,54 @@ class Scene:
         self.host.answer(self.host.approval(run_id), "deny")
         self.host.ended(run_id)
         assert not self.files("denied-file"), "the command ran"
+
+    def answered(self, run_id: str, decision: str) -> list[str]:
+        """Gives the same answer to every question of the run; the actions that were asked about."""
+        seen: dict[str, str] = {}
+        def over() -> bool:
+            for approval in self.host.call("GET", f"/v1/approvals?status=pending&run_id={run_id}")["items"]:
+                seen[approval["approval_id"]] = approval["action"]
+                self.host.answer(approval, decision)
+            return self.host.call("GET", f"/v1/runs/{run_id}")["status"] not in ("queued", "running")
+        self.host.wait("end of the run", over)
+        return list(seen.values())
+
+    def read_tool(self) -> None:
+        run_id = self.host.send(self.name, "c1", "LOOKUP")
+        actions = self.answered(run_id, "allow")
+        assert not [action for action in actions if not action.startswith("harness.")], actions
+        assert "lookup found 4711" in self.host.text(run_id), (self.host.text(run_id), self.offered())
+        self.called(run_id, "probe.lookup")
+
+    def write_tool(self) -> None:
+        run_id = self.host.send(self.name, "c1", "STORE")
+        actions = self.answered(run_id, "allow")
+        assert [action for action in actions if not action.startswith("harness.")], actions
+        assert "store found 4711" in self.host.text(run_id), self.host.text(run_id)
+        self.called(run_id, "probe.store")
+
+    def called(self, run_id: str, tool: str) -> None:
+        def found() -> bool:
+            audit = self.host.call("GET", f"/v1/audit?run_id={run_id}&limit=100")["items"]
+            return any(tool in json.dumps(record) for record in audit if record["method"] == "tools.call")
+        self.host.wait(f"audit of {tool}", found)
+
+    def offered(self) -> list[str]:
+        """The tools of the last request that had any."""
+        if not self.log.exists():
+            return []
+        names = [re.findall(r'"name": ?"([^"]+)"', json.dumps(json.loads(line)["body"].get("tools", [])))
+                 for line in self.log.read_text().splitlines() if isinstance(json.loads(line).get("body"), dict)]
+        return next((sorted(set(some)) for some in reversed(names) if some), [])
+
+    def skill(self) -> None:
+        assert SKILL in self.log.read_text(), "the model was not told of the skill"
+
+    def file_out(self) -> None:
+        run_id = self.host.send(self.name, "c1", "RUN printf made > report.txt && echo it-ran")
+        self.answered(run_id, "allow")
+        created = [r["data"] for r in self.host.results(run_id) if r["type"] == "artifact.created"]
+        assert [data["name"] for data in created] == ["report.txt"], created
 
     def picture_in(self) -> None:
         contents = [{"type": "text", "text": "PICTURE"},
@@ -198,15 +271,32 @@ class Scene:
         folder = str(self.host.folder)
         harness = [pid for pid in processes(folder) if b"GREENROOM_SESSION" in environ(pid)]
         assert harness, "no harness process"
+        marks = {mark for pid in harness for mark in environ(pid).split(b"\0") if mark.startswith(b"GREENROOM_SESSION=")}
         for pid in harness:
-            os.kill(pid, signal.SIGKILL)
-        self.host.wait("end of the harness", lambda: not any(alive(pid) for pid in harness))
-        self.second_turn()
+            try:
+                os.kill(pid, signal.SIGKILL)
+            except ProcessLookupError:
+                # It has ended with the one before.
+                pass
+        everyone = lambda: [environ(int(entry.name)) for entry in pathlib.Path("/proc").iterdir() if entry.name.isdigit()]  # noqa: E731
+        self.host.wait("end of the harness", lambda: not any(mark in one.split(b"\0") for one in everyone() for mark in marks))
+        self.loaded()
 
     def host_killed(self) -> None:
         self.host.kill()
         self.host.start()
-        self.second_turn()
+        self.loaded()
+
+    def loaded(self) -> None:
+        """The next turn remembers because its session was loaded, not because of a summary."""
+        if self.name == "gemini":
+            # It cannot load a session within the clock minute in which it was created or loaded.
+            minute = int(time.time() // 60)
+            self.host.wait("next minute", lambda: int(time.time() // 60) > minute)
+        run_id = self.host.send(self.name, "c1", "RECALL")
+        completed(self.host, run_id)
+        text = self.host.text(run_id)
+        assert "I remember NONCE-one" in text and "could not load" not in text, text
 
     def projection(self) -> None:
         found = self.files(".greenroom/agent-context.json")
@@ -238,8 +328,8 @@ def alive(pid: int) -> bool:
         return False
 
 
-STEPS = ["text_turn", "streamed", "second_turn", "other_conversation", "allowed", "denied", "picture_in", "cancel",
-         "projection", "harness_killed", "host_killed", "no_process_left"]
+STEPS = ["text_turn", "streamed", "second_turn", "other_conversation", "read_tool", "write_tool", "allowed", "denied",
+         "file_out", "picture_in", "cancel", "skill", "projection", "harness_killed", "host_killed", "no_process_left"]
 
 
 # What a harness does not do; the guide says so as well.
@@ -247,7 +337,8 @@ LACKS = {"goose": {"picture_in"}}
 
 
 def configuration(name: str, server: str) -> str:
-    command = json.dumps([str(MODULES / COMMANDS[name][0]), *COMMANDS[name][1:]])
+    words = [str(MODULES / word) if (MODULES / word).exists() else word for word in COMMANDS[name]]
+    command = json.dumps(words)
     grant = 'harness = { read = "always", search = "always", edit = "ask", execute = "ask", other = "ask" }'
     if KEYS == "own":
         network, config, models = json.dumps([server]), f'keys = "own", model = "scripted", base_url = "http://{server}"', ""
@@ -259,7 +350,20 @@ def configuration(name: str, server: str) -> str:
     return (f'[limits]\ncancel_grace_s = 2\n{table}'
             f'[runners.{name}]\nwire = "acp"\nprofile = "{name}"\ncommand = {command}\nnetwork = {network}\n'
             f'[agents.{name}]\nrunner = "plugin:harness/{name}/default"\nevents = []\nconfig = {{ {config} }}\n'
-            f'[agents.{name}.grant]\n{models}{grant}\n')
+            f'[agents.{name}.grant]\n{models}{grant}\ntools = ["probe.*"]\nskills = ["whales"]\nrisk = {{ write = "ask" }}\n'
+            f'[tools.probe]\ncommand = ["python3", "probe.py"]\nnetwork = false\n'
+            f'[tools.know_how]\nkind = "skills"\ndir = "skills"\n')
+
+
+def script() -> str:
+    """The rules, with one for each name that a tool may have."""
+    rules = []
+    for word, tool in (("LOOKUP", "lookup"), ("STORE", "store")):
+        for prefix in PREFIXES:
+            for name in (f"{prefix}probe.{tool}", f"{prefix}probe_{tool}"):
+                rules.append(f'[[rule]]\nwhen = {{ text = "{word}", offers = "{name}", tool_result = false }}\n'
+                             f'answer = [{{ call = "{name}", args = {{ key = "a" }} }}]\n')
+    return "\n".join(rules) + "\n" + (HERE / "script.toml").read_text()
 
 
 def drive(name: str) -> dict[str, str]:
@@ -267,7 +371,11 @@ def drive(name: str) -> dict[str, str]:
     with tempfile.TemporaryDirectory(prefix="greenroom-harness-") as folder:
         root = pathlib.Path(folder)
         log = root / "requests.jsonl"
-        arguments = [PROGRAM, "dev", "model-server", "--script", str(HERE / "script.toml"), "--log", str(log)]
+        (root / "script.toml").write_text(script())
+        (root / "probe.py").write_text(PROBE)
+        (root / "skills/whales").mkdir(parents=True)
+        (root / "skills/whales/SKILL.md").write_text(f"---\nname: whales\ndescription: {SKILL}\n---\nCount them.\n")
+        arguments = [PROGRAM, "dev", "model-server", "--script", str(root / "script.toml"), "--log", str(log)]
         server = subprocess.Popen(arguments, stdout=subprocess.PIPE, text=True)
         try:
             address = re.search(r"127\.0\.0\.1:\d+", server.stdout.readline()).group()
@@ -293,6 +401,8 @@ def drive(name: str) -> dict[str, str]:
                     host.kill()
             if any(value.startswith("FAILED") for value in outcome.values()):
                 print((root / "log").read_text()[-6000:])
+                if os.environ.get("REQUESTS"):
+                    pathlib.Path(os.environ["REQUESTS"]).write_text(log.read_text() if log.exists() else "")
         finally:
             server.kill()
             server.wait()

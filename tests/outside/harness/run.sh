@@ -38,3 +38,12 @@ fi
 for keys in ${KEYS:-own gateway}; do
     python3 "$here/harness.py" "$(realpath "$program")" "$folder/node_modules" "$keys" "$@"
 done
+
+# The wall around each session, from inside the fastest of them.
+case " $* " in
+    *" goose "*)
+        python3 "$here/escapes.py" "$(realpath "$program")" "$folder/node_modules"
+        python3 "$here/keys.py" "$(realpath "$program")" "$folder/node_modules"
+        python3 "$here/crash.py" "$(realpath "$program")" "$folder/node_modules" "${GREENROOM_HARNESS_KILLS:-6}"
+        ;;
+esac

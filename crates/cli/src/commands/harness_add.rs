@@ -13,6 +13,9 @@ use greenroom_config::{self as config, Config};
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 
+/// The model of a host without configured ones.
+const DEFAULT_MODEL: &str = "default";
+
 /// Add an external harness as a runner and an agent
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
@@ -75,7 +78,10 @@ pub fn run(args: &Args) -> Outcome {
         }
     }
     let model = args.model.clone().or_else(|| known.models.first().map(|model| model.name.clone()));
-    let model = model.filter(|_| args.keys == "gateway" || args.model.is_some());
+    let model = match args.keys.as_str() {
+        "gateway" => model.or_else(|| Some(DEFAULT_MODEL.to_owned())),
+        _ => args.model.clone(),
+    };
     let added = sections(&profile, &name, args, model.as_deref());
     append(&file, &added)?;
     report(args, &file, &profile, &name, model.as_deref())

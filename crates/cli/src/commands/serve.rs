@@ -9,7 +9,7 @@ use crate::failure::{Exit, Failure, Outcome};
 use crate::granted::{self, NotReady, Offered, OfferedRunner};
 use crate::secrets::Secrets;
 use crate::watch::Watched;
-use crate::{output, sign_in, warnings, wiring};
+use crate::{output, sign_in, warnings, wiring, workspaces};
 use greenroom_config::env;
 use greenroom_config::{Config, Loaded};
 use greenroom_host::resources::ResourceSettings;
@@ -136,6 +136,7 @@ struct Running {
     secrets: Secrets,
     /// Missing tools that were reported last.
     missing: Vec<String>,
+    workspaces: workspaces::Keeper,
 }
 
 impl Running {
@@ -207,6 +208,7 @@ impl Running {
             resources,
             secrets,
             missing: Vec::new(),
+            workspaces: workspaces::Keeper::default(),
         })
     }
 
@@ -228,6 +230,7 @@ impl Running {
                         self.restart_changed().await;
                     }
                     self.print_missing();
+                    self.workspaces.look(self.folder.path(), &self.config.retention);
                 }
                 error = self.lost() => {
                     // Nothing can be committed any more: exit now, the next start recovers.

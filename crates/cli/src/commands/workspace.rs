@@ -5,18 +5,14 @@
 use crate::client::DEFAULT_DATA;
 use crate::failure::{Exit, Failure, Outcome};
 use crate::output;
-use crate::wiring::harness::FOLDER;
-use greenroom_acp_agent::workspace::{CHANGES, RECORD, Record, WORKSPACES};
+use crate::workspaces::{self, Workspace};
+use greenroom_acp_agent::workspace::CHANGES;
 use greenroom_config::{self as config, env};
 use serde_json::{Value, json};
-use std::path::{Path, PathBuf};
-use std::time::SystemTime;
+use std::path::PathBuf;
 
-/// Largest record and largest diff that are read.
-const RECORD_BYTES_MAX: u64 = 1 << 20;
+/// Largest diff that is read.
 const DIFF_BYTES_MAX: u64 = 32 << 20;
-/// Files that are counted for the size of a workspace.
-const FILES_MAX: usize = 200_000;
 
 /// List the workspaces of external harnesses
 #[derive(Debug, clap::Args)]
@@ -47,18 +43,10 @@ pub struct RemoveArgs {
     options: ListArgs,
 }
 
-/// One workspace on disk.
-struct Found {
-    id: String,
-    runner: String,
-    root: PathBuf,
-    record: Record,
-}
-
 pub fn list(args: &ListArgs) -> Outcome {
     let found = all(args)?;
     if args.json {
-        let items: Vec<Value> = found.iter().map(Found::json).collect();
+        let items: Vec<Value> = found.iter().map(Workspace::json).collect();
         output::print_json(&json!({"items": items}))?;
         return Ok(Exit::Ok);
     }
@@ -66,7 +54,7 @@ pub fn list(args: &ListArgs) -> Outcome {
         output::note("no workspaces");
         return Ok(Exit::Ok);
     }
-    let head = ["ID", "RUNNER", "AGENT", "CONVERSATION", "KIND", "SIZE", "CHANGED"];
+    let head = ["ID", "RUNNER", "AGENT", "CONVERSATION", "KIND", "SIZE", "USED"];
     let head = head.map(str::to_owned).to_vec();
     let rows = found.iter().map(|one| {
         let owner = &one.record.owner;
@@ -76,7 +64,7 @@ pub fn list(args: &ListArgs) -> Outcome {
         };
         let cells = [&one.id, &one.runner, &owner.agent, &conversation, &one.record.kind];
         let mut row: Vec<String> = cells.into_iter().map(|text| output::plain(text)).collect();
-        row.extend([output::bytes(one.size()), one.changed_at()]);
+        row.extend([output::bytes(one.size()), one.used_at()]);
         row
     });
     output::print(&output::table(&std::iter::once(head).chain(rows).collect::<Vec<_>>()))?;
@@ -108,14 +96,18 @@ pub fn diff(args: &OneArgs) -> Outcome {
 }
 
 pub fn remove(args: &RemoveArgs) -> Outcome {
-    let found: Result<Vec<Found>, Failure> =
+    let found: Result<Vec<Workspace>, Failure> =
         args.ids.iter().map(|id| find(&args.options, id)).collect();
     let mut removed = Vec::new();
     for one in found? {
-        std::fs::remove_dir_all(&one.root).map_err(|error| {
+        let done = one.remove().map_err(|error| {
             let context = format!("cannot remove `{}`", one.root.display());
             Failure::from(anyhow::Error::new(error).context(context))
         })?;
+        if !done {
+            let message = format!("a run uses workspace `{}`", one.id);
+            return Err(Failure::new(message).hint("wait for the end of the run, or cancel it"));
+        }
         if !args.options.json {
             let kept = match one.record.kind.as_str() {
                 "folder" => format!("; `{}` itself is unchanged", one.record.path.display()),
@@ -131,29 +123,18 @@ pub fn remove(args: &RemoveArgs) -> Outcome {
     Ok(Exit::Ok)
 }
 
-fn all(args: &ListArgs) -> Result<Vec<Found>, Failure> {
+fn all(args: &ListArgs) -> Result<Vec<Workspace>, Failure> {
     let data = args.data.clone().or_else(|| env::get(env::DATA).map(PathBuf::from));
     let data = data.unwrap_or_else(|| PathBuf::from(DEFAULT_DATA));
     if !data.is_dir() {
         let message = format!("`{}` is not a data folder", data.display());
         return Err(Failure::new(message).exit(Exit::NotFound).hint("name it with `--data`"));
     }
-    let mut found: Vec<Found> = Vec::new();
-    for runner in folders(&data.join(FOLDER)) {
-        let name = name_of(&runner);
-        for root in folders(&runner.join(WORKSPACES)) {
-            let text = config::read_plain(&root.join(RECORD), RECORD_BYTES_MAX).unwrap_or_default();
-            if let Ok(record) = serde_json::from_slice::<Record>(&text) {
-                found.push(Found { id: name_of(&root), runner: name.clone(), root, record });
-            }
-        }
-    }
-    found.sort_by(|one, other| (&one.runner, &one.id).cmp(&(&other.runner, &other.id)));
-    Ok(found)
+    Ok(workspaces::all(&std::path::absolute(data)?))
 }
 
-fn find(args: &ListArgs, id: &str) -> Result<Found, Failure> {
-    let mut matching: Vec<Found> =
+fn find(args: &ListArgs, id: &str) -> Result<Workspace, Failure> {
+    let mut matching: Vec<Workspace> =
         all(args)?.into_iter().filter(|one| !id.is_empty() && one.id.starts_with(id)).collect();
     match (matching.pop(), matching.len()) {
         (Some(one), 0) => Ok(one),
@@ -163,49 +144,5 @@ fn find(args: &ListArgs, id: &str) -> Result<Found, Failure> {
         (None, _) => Err(Failure::new(format!("there is no workspace `{id}`"))
             .exit(Exit::NotFound)
             .hint("`greenroom workspace list` shows those that exist")),
-    }
-}
-
-/// The folders in a folder, without links.
-fn folders(folder: &Path) -> Vec<PathBuf> {
-    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
-    let real = entries.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()));
-    real.map(|entry| entry.path()).collect()
-}
-
-fn name_of(path: &Path) -> String {
-    path.file_name().unwrap_or_default().to_string_lossy().into_owned()
-}
-
-impl Found {
-    fn json(&self) -> Value {
-        let owner = &self.record.owner;
-        json!({"id": self.id, "runner": self.runner, "agent": owner.agent,
-            "conversation_id": owner.conversation_id, "thread_id": owner.thread_id,
-            "workspace_id": owner.workspace_id, "kind": self.record.kind,
-            "path": self.record.path, "branch": self.record.branch, "base": self.record.base,
-            "size_bytes": self.size(), "changed_at": self.changed_at()})
-    }
-
-    fn size(&self) -> u64 {
-        let (mut open, mut bytes, mut files) = (vec![self.root.clone()], 0, 0);
-        while let Some(folder) = open.pop() {
-            for entry in std::fs::read_dir(&folder).into_iter().flatten().flatten() {
-                files += 1;
-                let Ok(kind) = entry.file_type() else { continue };
-                if kind.is_dir() && files < FILES_MAX {
-                    open.push(entry.path());
-                } else if kind.is_file() {
-                    bytes += entry.metadata().map_or(0, |file| file.len());
-                }
-            }
-        }
-        bytes
-    }
-
-    fn changed_at(&self) -> String {
-        let record = std::fs::symlink_metadata(self.root.join(RECORD));
-        let changed = record.and_then(|file| file.modified()).unwrap_or(SystemTime::UNIX_EPOCH);
-        jiff::Timestamp::try_from(changed).map(|at| format!("{at:.3}")).unwrap_or_default()
     }
 }

@@ -6,10 +6,10 @@
 use crate::failure::{Exit, Failure};
 use crate::programs;
 use greenroom_acp_agent::profile::{self, Profile};
-use greenroom_acp_agent::{AUTHOR, Settings};
-use greenroom_config::{Acp, Config, Loaded};
-use greenroom_runtime::{RunnerSpec, Wire};
-use std::net::SocketAddr;
+use greenroom_acp_agent::{AUTHOR, Settings, Wall};
+use greenroom_config::{Acp, Config, Destination, DestinationHost, Loaded};
+use greenroom_runtime::{Network, RunnerSpec, Sandbox, Wire};
+use std::net::{Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 
 /// The folders of harness runners in the data folder.
@@ -32,6 +32,10 @@ pub(super) fn spec(
     place: Place<'_>,
 ) -> RunnerSpec {
     let (command, found) = located(acp, &plain);
+    let (writes, reads) = folders(name, config);
+    let is_apart = acp.is_apart && plain.sandbox != Sandbox::Off;
+    let given = || writes.iter().chain(&reads).cloned().collect();
+    let wall = is_apart.then(|| Wall { given: given(), ..wall(&plain, &found, place.program) });
     let settings = Settings {
         name: name.to_owned(),
         profile: acp.profile.clone(),
@@ -40,6 +44,7 @@ pub(super) fn spec(
         idle_s: acp.idle_s,
         session_memory_mb: acp.session_memory_mb,
         host: Some(place.host),
+        wall,
     };
     let settings = serde_json::to_string(&settings).unwrap_or_default();
     let words = [place.program, "runner-process", "acp-agent", &settings];
@@ -51,7 +56,6 @@ pub(super) fn spec(
     if !env.contains_key("PATH") && !found.search.is_empty() {
         env.insert("PATH".to_owned(), found.search.join(":"));
     }
-    let (writes, reads) = folders(name, config);
     let paths: Vec<PathBuf> = plain.paths.iter().cloned().chain(writes).collect();
     RunnerSpec {
         command: words.map(str::to_owned).to_vec(),
@@ -60,12 +64,37 @@ pub(super) fn spec(
         dir,
         owns_dir: true,
         own_processes: true,
+        sessions_apart: is_apart,
         env,
         read: found.read.into_iter().chain(reads).collect(),
         absent_paths: super::resources::absent(&paths),
         paths,
         changed_at: found.changed_at,
         ..plain
+    }
+}
+
+/// What all sessions of the runner have in common.
+fn wall(plain: &RunnerSpec, found: &programs::Found, program: &str) -> Wall {
+    let list = match &plain.network {
+        Network::Only(allowed) => allowed.list.as_slice(),
+        Network::Off | Network::On => &[],
+    };
+    let by_address = |Destination { host, port }: &Destination| match host {
+        DestinationHost::Address(address) => Some(SocketAddr::new(*address, *port)),
+        DestinationHost::Name(name) if name == "localhost" => {
+            Some((Ipv4Addr::LOCALHOST, *port).into())
+        }
+        // The proxy leads there.
+        DestinationHost::Name(_) | DestinationHost::Below(_) => None,
+    };
+    Wall {
+        command: [program, "supervise", "--session"].map(str::to_owned).to_vec(),
+        isolated: plain.network != Network::On,
+        listen: list.iter().filter_map(by_address).collect(),
+        paths: plain.paths.clone(),
+        read: found.read.clone(),
+        given: Vec::new(),
     }
 }
 

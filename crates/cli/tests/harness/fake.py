@@ -30,9 +30,9 @@ def store(sessions: dict) -> None:
     STORE.write_text(json.dumps(sessions))
 
 
-def update(session: str, kind: str, **fields: object) -> None:
+def update(session: str, update_kind: str, **fields: object) -> None:
     send({"jsonrpc": "2.0", "method": "session/update",
-          "params": {"sessionId": session, "update": {"sessionUpdate": kind, **fields}}})
+          "params": {"sessionId": session, "update": {"sessionUpdate": update_kind, **fields}}})
 
 
 def say(session: str, text: str) -> None:
@@ -45,12 +45,59 @@ def ask(session: str, kind: str) -> dict:
             "content": [{"type": "diff", "path": "/project/x", "oldText": "one", "newText": "two"}]}
     options = [{"optionId": f"{word}!", "kind": word, "name": word}
                for word in ("allow_always", "allow_once", "reject_always", "reject_once")]
+    return question(session, call, options)
+
+
+def question(session: str, call: dict, options: list) -> dict:
     done = threading.Event()
     ANSWERS["q1"] = [done, None]
     send({"jsonrpc": "2.0", "id": "q1", "method": "session/request_permission",
           "params": {"sessionId": session, "toolCall": call, "options": options}})
     done.wait()
     return ANSWERS["q1"][1]
+
+
+def attempt(word: str, path: str) -> str:
+    try:
+        if word == "read":
+            open(path, "rb").read()
+        elif word == "append":
+            open(path, "ab").write(b"x")
+        elif word == "list":
+            os.listdir(path)
+        elif word == "chmod":
+            os.chmod(path, 0o644)
+        return "ok"
+    except OSError as error:
+        return type(error).__name__
+
+
+def work(session: str, path: str) -> dict:
+    """A plan that fills, a changed file after a question, and a command with output."""
+    def plan(*states: str) -> None:
+        steps = zip(("Read the file", "Change the greeting", "Run the tests"), states)
+        update(session, "plan", entries=[{"content": text, "status": state, "priority": "medium"} for text, state in steps])
+
+    plan("completed", "in_progress", "pending")
+    update(session, "agent_thought_chunk", content={"type": "text", "text": "The greeting is in one place."})
+    say(session, "I change the greeting.")
+    old = "".join(f"line {number}\n" for number in range(1, 13))
+    call = {"toolCallId": f"edit-{path}", "title": f"Edit {path}", "kind": "edit", "status": "pending", "locations": [{"path": path}],
+            "content": [{"type": "diff", "path": path, "oldText": old, "newText": old.replace("line 6\n", "hello\nworld\n")}]}
+    options = [{"optionId": word, "kind": word, "name": word} for word in ("allow_once", "reject_once")]
+    outcome = question(session, call, options)["outcome"]
+    allowed = outcome.get("optionId") == "allow_once"
+    update(session, "tool_call_update", toolCallId=call["toolCallId"], status="completed" if allowed else "failed")
+    if allowed:
+        pathlib.Path(path).write_text("hello\n")
+    plan("completed", "completed", "in_progress")
+    run = {"toolCallId": f"run-{path}", "title": "make test", "kind": "execute", "rawInput": {"command": ["make", "test"]}}
+    update(session, "tool_call", status="in_progress", **run)
+    update(session, "tool_call_update", toolCallId=run["toolCallId"], status="completed",
+           content=[{"type": "content", "content": {"type": "text", "text": "12 passed, 0 failed"}}])
+    plan("completed", "completed", "completed")
+    say(session, "All tests pass.")
+    return {"stopReason": "end_turn", "usage": {"inputTokens": 1200, "outputTokens": 80}}
 
 
 def perform(session: str, text: str) -> dict:
@@ -78,13 +125,19 @@ def perform(session: str, text: str) -> dict:
         CANCELLED.wait()
         return {"stopReason": "cancelled"}
     elif word == "orphan":
-        child = subprocess.Popen(["setsid", "sleep", "600"], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
-        say(session, str(child.pid))
+        # Found by its arguments: it may have another id outside.
+        time = f"600.{os.getpid()}{os.urandom(4).hex().translate(str.maketrans('abcdef', '123456'))}"
+        subprocess.Popen(["setsid", "sleep", time], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
+        say(session, time)
+    elif word == "try":
+        say(session, attempt(*rest.split(" ", 1)))
     elif word == "plan":
         update(session, "plan", entries=[{"content": "look", "status": "completed", "priority": "high"},
                                          {"content": "write", "status": "pending"}])
         update(session, "agent_thought_chunk", content={"type": "text", "text": "I think"})
         say(session, "planned")
+    elif word == "work":
+        return work(session, rest or "README.md")
     elif word == "end":
         return {"stopReason": rest}
     elif word == "forget":
@@ -94,8 +147,13 @@ def perform(session: str, text: str) -> dict:
         say(session, "forgotten")
         return {"stopReason": "end_turn", "usage": {"inputTokens": 3, "outputTokens": 4}}
     elif word == "write":
-        pathlib.Path(rest).write_text("content\n")
+        path = pathlib.Path(rest).expanduser()
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("content\n")
         say(session, "written")
+    elif word == "read":
+        path = pathlib.Path(rest).expanduser()
+        say(session, path.read_text().rstrip("\n") if path.exists() else "missing")
     elif word == "environment":
         say(session, json.dumps(dict(os.environ)))
     else:

@@ -2,10 +2,13 @@
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking, its helpers too")]
 
+mod projection;
 mod stage;
+mod wall;
+mod workspaces;
 
 use greenroom_protocol::RunStatus;
-use serde_json::{Value, json};
+use serde_json::json;
 use stage::Stage;
 
 fn code(run: &greenroom_protocol::RunView) -> (RunStatus, &str) {
@@ -115,8 +118,9 @@ async fn a_cancelled_run_ends_soon_whether_the_harness_listens_or_not() {
 #[tokio::test]
 async fn what_a_harness_left_behind_ends_with_its_session() {
     let stage = Stage::open("idle_s = 1", "", "").await;
-    let pid = stage.ask("c", "orphan").await;
-    stage.gone(&pid).await;
+    let argument = stage.ask("c", "orphan").await;
+    assert!(stage.is_argument(&argument), "it has started");
+    stage.gone(&argument).await;
     assert_eq!(stage.ask("c", "two").await, "orphan | two");
 }
 
@@ -177,31 +181,4 @@ async fn after_a_power_failure_the_session_goes_on() {
     assert_eq!(stage.ask("c", "two").await, "one | two");
     stage.host.stop().await;
     assert_eq!(stage.host.leftovers(), [""; 0]);
-}
-
-#[tokio::test]
-async fn the_workspace_has_the_context_of_the_run_without_its_token() {
-    let stage = Stage::open("", "", "").await;
-    let run = stage.play("c", "environment").await;
-    let environment: Value = serde_json::from_str(&stage.text(&run.run_id).await).unwrap();
-    let home = environment["HOME"].as_str().unwrap();
-    let work = std::path::Path::new(home).with_file_name("work");
-    let context = std::fs::read_to_string(work.join(".greenroom/agent-context.json")).unwrap();
-    let context: Value = serde_json::from_str(&context).unwrap();
-    assert_eq!(context["schema"], "langbot.agent_runner.external_harness_context.v1");
-    assert_eq!(
-        (&context["run_id"], &context["input"]["text"]),
-        (&json!(run.run_id), &json!("environment"))
-    );
-    assert!(context["runtime"]["metadata"].get("run_token").is_none());
-    let summary = std::fs::read_to_string(work.join(".greenroom/LANGBOT_CONTEXT.md")).unwrap();
-    assert!(
-        summary.contains("- from: user u1") && summary.contains("- conversation: c"),
-        "{summary}"
-    );
-    let state = stage.api.get("/v1/state?limit=50").await.to_string();
-    assert!(
-        state.contains("external.session_id") && state.contains("external.working_directory"),
-        "{state}"
-    );
 }

@@ -22,36 +22,46 @@ impl Stage {
     /// `sessions` are settings of the runner; `agent` adds keys to the agent, `grant` to its grant.
     pub(crate) async fn open(sessions: &str, config: &str, grant: &str) -> Self {
         let host = TestHost::prepare(PROGRAM, "");
-        Self::with(host, sessions, config, grant).await
+        Self::with(host, sessions, config, grant, "").await
     }
 
+    /// `more` are tables of the configuration.
     pub(crate) async fn with(
         mut host: TestHost,
         sessions: &str,
         config: &str,
         grant: &str,
+        more: &str,
     ) -> Self {
         let fake = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/harness/fake.py");
         std::fs::copy(fake, host.folder().join("fake.py")).unwrap();
-        host.configure(&format!(
-            r#"
-[limits]
-cancel_grace_s = 2
-[runners.fake]
-wire = "acp"
-command = ["python3", "fake.py"]
-network = false
-sessions = {{ {sessions} }}
-[agents.fake]
-runner = "plugin:harness/fake/default"
-events = []
-config = {{ keys = "own"{config} }}
-grant = {{ {grant} }}
-"#
-        ));
+        host.configure(&configuration(sessions, config, grant, more));
         host.start_again().await;
         let api = host.api();
         Self { host, api }
+    }
+
+    /// Gives the agent another grant, with a restart of the host.
+    pub(crate) async fn regrant(&mut self, grant: &str, more: &str) {
+        self.host.stop().await;
+        self.host.configure(&configuration("", "", grant, more));
+        self.host.start_again().await;
+    }
+
+    /// A command of the program about the data of the host, by the path from its folder as people write it.
+    #[expect(clippy::disallowed_methods, reason = "these tests are about the program itself")]
+    pub(crate) fn command(&self, args: &[&str]) -> std::process::Output {
+        let mut command = std::process::Command::new(PROGRAM);
+        let data = self.host.data();
+        command.args(args).arg("--data").arg(data.strip_prefix(self.host.folder()).unwrap());
+        command.current_dir(self.host.folder()).env_remove("GREENROOM_DATA").output().unwrap()
+    }
+
+    /// The JSON that a command prints.
+    pub(crate) fn printed(&self, args: &[&str]) -> Value {
+        let output = self.command(args);
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        serde_json::from_slice(&output.stdout).unwrap()
     }
 
     pub(crate) async fn send(&self, conversation: &str, text: &str) -> String {
@@ -125,12 +135,39 @@ grant = {{ {grant} }}
         .await
     }
 
-    /// Waits until a process has ended.
-    pub(crate) async fn gone(&self, pid: &str) {
-        wait_for(&format!("the end of process {pid}"), PATIENCE, async || {
-            let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
-            (stat.is_empty() || stat.contains(") Z ")).then_some(())
+    /// Whether a process has this argument.
+    pub(crate) fn is_argument(&self, argument: &str) -> bool {
+        let processes = std::fs::read_dir("/proc").unwrap().flatten();
+        let commands = processes.filter_map(|it| std::fs::read(it.path().join("cmdline")).ok());
+        let mut words = commands.map(|command| String::from_utf8_lossy(&command).into_owned());
+        words.any(|command| command.split('\0').any(|word| word == argument))
+    }
+
+    /// Waits until no process has this argument.
+    pub(crate) async fn gone(&self, argument: &str) {
+        wait_for(&format!("the end of `{argument}`"), PATIENCE, async || {
+            (!self.is_argument(argument)).then_some(())
         })
         .await;
     }
+}
+
+fn configuration(sessions: &str, config: &str, grant: &str, more: &str) -> String {
+    format!(
+        r#"
+[limits]
+cancel_grace_s = 2
+[runners.fake]
+wire = "acp"
+command = ["python3", "fake.py"]
+network = false
+sessions = {{ {sessions} }}
+[agents.fake]
+runner = "plugin:harness/fake/default"
+events = []
+config = {{ keys = "own"{config} }}
+grant = {{ {grant} }}
+{more}
+"#
+    )
 }

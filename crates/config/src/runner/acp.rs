@@ -27,6 +27,8 @@ pub struct Acp {
     pub idle_s: u64,
     /// A session whose processes use more memory ends.
     pub session_memory_mb: u64,
+    /// Whether each session has a wall of its own.
+    pub is_apart: bool,
 }
 
 /// Keys that no other wire has.
@@ -67,7 +69,8 @@ pub(super) fn read(mut reader: Reader<'_>, plugin: Option<String>) -> Option<Run
         );
     }
     let sessions = reader.get("sessions").and_then(|value| value.table());
-    let (sessions_max, idle_s, session_memory_mb) = sessions.map_or_else(defaults, self::sessions);
+    let (sessions_max, idle_s, session_memory_mb, is_apart) =
+        sessions.map_or_else(defaults, self::sessions);
     let is_set = ["processes", "memory_mb", "threads"].map(|key| reader.get(key).is_some());
     // The process is the host's own runner; the harness is its child.
     let process = Process::started(&mut reader, Some(vec!["acp-agent".to_owned()]));
@@ -85,7 +88,7 @@ pub(super) fn read(mut reader: Reader<'_>, plugin: Option<String>) -> Option<Run
     }
     process.network.get_or_insert(NetworkAccess::None);
     let command = in_folder(command, &process);
-    let acp = Acp { profile, command, sessions_max, idle_s, session_memory_mb };
+    let acp = Acp { profile, command, sessions_max, idle_s, session_memory_mb, is_apart };
     Some(Runner {
         launch: Launch::Process(process),
         wire: Wire::Acp,
@@ -106,12 +109,12 @@ fn in_folder(mut command: Vec<String>, process: &Process) -> Vec<String> {
     command
 }
 
-fn defaults() -> (u64, u64, u64) {
-    (8, 900, 2_048)
+fn defaults() -> (u64, u64, u64, bool) {
+    (8, 900, 2_048, true)
 }
 
-fn sessions(mut table: Reader<'_>) -> (u64, u64, u64) {
-    let (open, idle, memory) = defaults();
+fn sessions(mut table: Reader<'_>) -> (u64, u64, u64, bool) {
+    let (open, idle, memory, apart) = defaults();
     let mut number = |key, range, default| {
         table.get(key).and_then(|value: Value<'_>| value.integer(range)).unwrap_or(default)
     };
@@ -119,6 +122,7 @@ fn sessions(mut table: Reader<'_>) -> (u64, u64, u64) {
         number("open", 1..=1_000, open),
         number("idle_s", 1..=604_800, idle),
         number("memory_mb", 64..=1_048_576, memory),
+        table.get("apart").and_then(|value| value.boolean()).unwrap_or(apart),
     );
     table.finish();
     sessions

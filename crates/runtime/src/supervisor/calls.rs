@@ -221,9 +221,10 @@ pub(super) fn refuse(
     unix: UnixSockets,
     metadata: Metadata,
     memory: NamelessMemory,
+    except: &[i64],
 ) -> Option<String> {
     let applied = unknown().and_then(|unknown| {
-        let refused = refused(metadata)?;
+        let refused = refused(metadata, except)?;
         let offline = beyond(internet, unix, memory)?;
         seccompiler::apply_filter(&unknown)?;
         seccompiler::apply_filter(&offline)?;
@@ -238,9 +239,10 @@ fn unknown() -> Result<BpfProgram, seccompiler::Error> {
     compile(UNKNOWN.iter().map(|call| (*call, Vec::new())).collect(), Errno::NOSYS)
 }
 
-fn refused(metadata: Metadata) -> Result<BpfProgram, seccompiler::Error> {
+fn refused(metadata: Metadata, except: &[i64]) -> Result<BpfProgram, seccompiler::Error> {
     use SeccompCmpOp::{Eq, MaskedEq, Ne};
-    let mut rules: Rules = REFUSED.iter().map(|call| (*call, Vec::new())).collect();
+    let calls = REFUSED.iter().filter(|call| !except.contains(call));
+    let mut rules: Rules = calls.map(|call| (*call, Vec::new())).collect();
     privileged_modes(&mut rules)?;
     if metadata == Metadata::Refused {
         rules.extend(METADATA.iter().map(|call| (*call, Vec::new())));

@@ -21,6 +21,8 @@ pub(crate) struct Job {
     pub(crate) sandbox: Sandbox,
     /// Whether its programs see each other in `/proc`, and themselves.
     pub(crate) own_processes: bool,
+    /// Whether it starts sessions that are to be apart from each other.
+    pub(crate) sessions_apart: bool,
     /// Readable besides what its command needs.
     pub(crate) read: Vec<PathBuf>,
     pub(crate) paths: Vec<PathBuf>,
@@ -54,10 +56,11 @@ pub(crate) struct Job {
 pub(crate) const NOBODY: u32 = 65_534;
 
 /// What a process may reach over the network. Unix sockets of other processes are never included.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Network {
     /// No internet sockets at all.
+    #[default]
     Off,
     /// The host and a list, over TCP.
     Only(Allowed),

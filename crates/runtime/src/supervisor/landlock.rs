@@ -87,8 +87,11 @@ pub(super) fn enforce(plan: &Plan, link: &Link) -> Result<Version, String> {
     let proc = PROC_FILES.iter().map(|file| format!("/proc/{file}"));
     let scopes = Scope::from_all(rights);
     // A network of its own has no port of anyone else.
-    let limits_ports =
-        plan.network != Network::On && !link.is_isolated && !AccessNet::from_all(rights).is_empty();
+    // Sessions have limits of their own, which include the listener that the runner makes for each.
+    let limits_ports = plan.network != Network::On
+        && !plan.sessions_apart
+        && !link.is_isolated
+        && !AccessNet::from_all(rights).is_empty();
     let enforced = Ruleset::default()
         .set_compatibility(CompatLevel::BestEffort)
         .handle_access(AccessFs::from_all(rights))

@@ -81,11 +81,16 @@ fn prepare(at: &Path, entry: &Entry) -> Result<Option<OwnedFd>, Failure> {
             Bound { source: "/dev/null".into(), access: Access::Device, map: None }
         }
         Entry::Covered | Entry::Link(_) | Entry::Folder => return Ok(None),
-        Entry::Processes => match processes() {
-            Ok(tree) => return Ok(Some(tree)),
-            // Only root may mount one.
-            Err(_) => Bound { source: at.to_owned(), access: Access::Read, map: None },
-        },
+        Entry::Processes { writable } => {
+            match processes(if *writable { 0 } else { libc::MOUNT_ATTR_RDONLY }) {
+                Ok(tree) => return Ok(Some(tree)),
+                // Only root may mount one.
+                Err(_) => {
+                    let access = if *writable { Access::Write } else { Access::Read };
+                    Bound { source: at.to_owned(), access, map: None }
+                }
+            }
+        }
     };
     let map = bound.map.map(borrowed);
     let copied = copy(&bound.source).and_then(|tree| {
@@ -100,15 +105,16 @@ fn prepare(at: &Path, entry: &Entry) -> Result<Option<OwnedFd>, Failure> {
 }
 
 /// A `/proc` in which a process exists only for those that may trace it.
-fn processes() -> io::Result<OwnedFd> {
+pub(super) fn processes(read_only: u64) -> io::Result<OwnedFd> {
     let context = fsopen("proc", FsOpenFlags::FSOPEN_CLOEXEC)?;
     fsconfig_set_string(context.as_fd(), "hidepid", HIDDEN)?;
     fsconfig_create(context.as_fd())?;
-    let attributes = MountAttrFlags::MOUNT_ATTR_RDONLY
-        | MountAttrFlags::MOUNT_ATTR_NOSUID
+    let attributes = MountAttrFlags::MOUNT_ATTR_NOSUID
         | MountAttrFlags::MOUNT_ATTR_NODEV
         | MountAttrFlags::MOUNT_ATTR_NOEXEC;
-    fsmount(context.as_fd(), FsMountFlags::FSMOUNT_CLOEXEC, attributes)
+    let tree = fsmount(context.as_fd(), FsMountFlags::FSMOUNT_CLOEXEC, attributes)?;
+    set_attributes(tree.as_fd(), read_only, None, Depth::One)?;
+    Ok(tree)
 }
 
 /// Whether `/proc` is such a one, inside the view.
@@ -142,7 +148,7 @@ fn place(base: &OwnedFd, at: &Path, entry: &Entry, tree: Option<OwnedFd>) -> io:
             let target = make(base, at, Kind::Folder)?;
             mount("none", format!("/proc/self/fd/{}", target.as_raw_fd()), "tmpfs", SAFE, SMALL)
         }
-        (Entry::Bound(_) | Entry::Processes, None) => Ok(()),
+        (Entry::Bound(_) | Entry::Processes { .. }, None) => Ok(()),
     }
 }
 
@@ -198,7 +204,7 @@ pub(super) fn can_map(path: &Path, map: BorrowedFd<'_>) -> io::Result<()> {
 }
 
 /// Of a resolved path: a link that has taken its place is not followed.
-fn copy(path: &Path) -> io::Result<OwnedFd> {
+pub(super) fn copy(path: &Path) -> io::Result<OwnedFd> {
     let place = greenroom_config::open_plain(path).map_err(|error| number(&error))?;
     let flags = OpenTreeFlags::OPEN_TREE_CLONE
         | OpenTreeFlags::OPEN_TREE_CLOEXEC
@@ -207,7 +213,11 @@ fn copy(path: &Path) -> io::Result<OwnedFd> {
     open_tree(place, "", flags)
 }
 
-fn restrict(tree: BorrowedFd<'_>, access: Access, map: Option<BorrowedFd<'_>>) -> io::Result<()> {
+pub(super) fn restrict(
+    tree: BorrowedFd<'_>,
+    access: Access,
+    map: Option<BorrowedFd<'_>>,
+) -> io::Result<()> {
     use libc::{MOUNT_ATTR_NODEV, MOUNT_ATTR_NOEXEC, MOUNT_ATTR_NOSUID, MOUNT_ATTR_RDONLY};
     let attributes = match access {
         // A read-only mount of a device still takes what is written to the device.
@@ -219,12 +229,12 @@ fn restrict(tree: BorrowedFd<'_>, access: Access, map: Option<BorrowedFd<'_>>) -
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Depth {
+pub(super) enum Depth {
     One,
     All,
 }
 
-fn set_attributes(
+pub(super) fn set_attributes(
     tree: BorrowedFd<'_>,
     attributes: u64,
     map: Option<BorrowedFd<'_>>,

@@ -133,7 +133,7 @@ fn environment(port: u16, password: Option<&str>, allowed: &Allowed) -> BTreeMap
 
 /// Enters a network namespace in which loopback is up. Root can do it directly, and so can a process in a user
 /// namespace of its own; others need one.
-fn isolate() -> io::Result<()> {
+pub(super) fn isolate() -> io::Result<()> {
     if unshare(UnshareFlags::NEWNET).is_err() {
         let (user, group) =
             (rustix::process::getuid().as_raw(), rustix::process::getgid().as_raw());
@@ -152,7 +152,7 @@ fn isolate() -> io::Result<()> {
     configure(AddressFamily::INET, libc::SIOCSIFFLAGS, &up)
 }
 
-fn listen_at(address: SocketAddr) -> io::Result<OwnedFd> {
+pub(super) fn listen_at(address: SocketAddr) -> io::Result<OwnedFd> {
     if !address.ip().is_loopback() {
         assign(address.ip())?;
     }
@@ -227,7 +227,7 @@ fn port_of(listener: &OwnedFd) -> io::Result<u16> {
     address.map(|address| address.port()).map_err(|_| Errno::INVAL)
 }
 
-fn send(handover: &OwnedFd, ways: &[(Way, OwnedFd)]) -> Result<(), String> {
+pub(super) fn send(handover: &impl AsFd, ways: &[(Way, OwnedFd)]) -> Result<(), String> {
     let (ways, listeners): (Vec<&Way>, Vec<_>) =
         ways.iter().map(|(way, listener)| (way, listener.as_fd())).unzip();
     let line = serde_json::to_vec(&ways).map_err(|error| error.to_string())?;
@@ -242,7 +242,7 @@ fn send(handover: &OwnedFd, ways: &[(Way, OwnedFd)]) -> Result<(), String> {
     }
 }
 
-fn unshare(what: UnshareFlags) -> io::Result<()> {
+pub(super) fn unshare(what: UnshareFlags) -> io::Result<()> {
     #[expect(unsafe_code, reason = "the call is unsafe for the sake of descriptor tables only")]
     // SAFETY: this process has one thread, and the descriptor table is not unshared.
     unsafe {

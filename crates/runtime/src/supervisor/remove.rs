@@ -14,7 +14,7 @@ use std::path::Path;
 const OPEN_MAX: usize = 64;
 
 /// Removes a folder, a file or a link. Missing is fine.
-pub(crate) fn remove_all(path: &Path) -> io::Result<()> {
+pub fn remove_all(path: &Path) -> io::Result<()> {
     match std::fs::symlink_metadata(path) {
         Err(_) => return Ok(()),
         Ok(found) if !found.is_dir() => return unlinkat(CWD, path, AtFlags::empty()),

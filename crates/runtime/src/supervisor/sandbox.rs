@@ -28,7 +28,7 @@ pub(super) enum Files {
 }
 
 /// Everything the second stage needs to become the program.
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Debug, Default, Serialize, Deserialize)]
 pub(super) struct Plan {
     pub(super) program: PathBuf,
     pub(super) args: Vec<String>,
@@ -43,6 +43,8 @@ pub(super) struct Plan {
     pub(super) view: Option<View>,
     /// Whether `/proc` is to show the processes of the tree.
     pub(super) own_processes: bool,
+    /// Whether its sessions are to be apart from each other.
+    pub(super) sessions_apart: bool,
     /// The file to enter its cgroup with.
     pub(super) cgroup: Option<PathBuf>,
     pub(super) memory_mb: u64,
@@ -127,6 +129,7 @@ pub(super) fn plan(job: &Job, files: Files) -> Result<Plan, String> {
         user: chosen.user,
         view: None,
         own_processes: job.own_processes,
+        sessions_apart: job.sessions_apart && is_on,
         cgroup: None,
         memory_mb: job.memory_mb,
         supervisor: rustix::process::getpid().as_raw_pid(),
@@ -298,7 +301,10 @@ impl Open {
                     View::new(private.clone(), &open, &hidden, &self.named, &self.writable);
                 view.temporary(&private.join(TEMPORARY));
                 if plan.own_processes {
-                    view.entries.insert("/proc".into(), view::Entry::Processes);
+                    // A session writes there which user it is. For root the settings of the kernel are there too.
+                    let is_root = plan.user.unwrap_or(rustix::process::getuid().as_raw()) == 0;
+                    let writable = plan.sessions_apart && !is_root;
+                    view.entries.insert("/proc".into(), view::Entry::Processes { writable });
                 }
                 plan.view = Some(view);
                 plan.read.extend(self.system.into_iter().chain(self.program).chain(self.dir));
@@ -325,6 +331,15 @@ impl Open {
 }
 
 impl Plan {
+    /// The part of a plan that Landlock enforces, for a session.
+    pub(super) fn of_session(
+        read: BTreeSet<PathBuf>,
+        write: BTreeSet<PathBuf>,
+        network: Network,
+    ) -> Self {
+        Self { read, write, network, own_processes: true, ..Self::default() }
+    }
+
     /// The domain without a sandbox, if there is to be none.
     pub(super) fn unconfined(&self) -> Option<Domain> {
         (self.sandbox == Sandbox::Off).then(Domain::off)
@@ -357,7 +372,7 @@ fn script_folder(file: &Path) -> PathBuf {
 }
 
 /// The path itself, or the entries around what is hidden beneath it.
-fn without_hidden(path: &Path, hidden: &[PathBuf]) -> Vec<PathBuf> {
+pub(super) fn without_hidden(path: &Path, hidden: &[PathBuf]) -> Vec<PathBuf> {
     if hidden.iter().any(|secret| path == secret) {
         return Vec::new();
     }

@@ -11,7 +11,7 @@ use super::landlock::{self, Version};
 use super::mounts::{self, Failure};
 use super::netns::{self, Link};
 use super::sandbox::Plan;
-use super::{EXEC_STAGE, user};
+use super::{EXEC_STAGE, session, user};
 use rustix::fs::MemfdFlags;
 use rustix::io::{Errno, FdFlags};
 use rustix::process::{Pid, Resource, Rlimit, Signal};
@@ -149,7 +149,9 @@ fn become_runner(
     std::env::set_current_dir(&plan.dir)
         .map_err(|error| format!("cannot enter `{}`: {error}", plan.dir.display()))?;
     if is_on {
-        confine(&plan, link, &mut said)?;
+        let sessions = sessions(&plan);
+        confine(&plan, link, sessions.as_ref(), &mut said)?;
+        apart(&plan, sessions, &mut said.domain)?;
         said.domain.parts.extend(memory.map(str::to_owned));
         said.domain.parts.push(format!("uid:{}", rustix::process::getuid().as_raw()));
         if let Some(refusal) = said.domain.refusal(plan.sandbox) {
@@ -169,15 +171,25 @@ fn become_runner(
 }
 
 /// Gives up, for good, everything that is not part of the process's domain.
-fn confine(plan: &Plan, link: Link, said: &mut Outcome) -> Result<(), String> {
-    if plan.own_processes && !mounts::hides_processes() {
+fn confine(
+    plan: &Plan,
+    link: Link,
+    sessions: Option<&Result<(), String>>,
+    said: &mut Outcome,
+) -> Result<(), String> {
+    let has_sessions = sessions.is_some_and(Result::is_ok);
+    if plan.own_processes && !has_sessions && !mounts::hides_processes() {
         said.domain.missing.push(
             "no `/proc` of its own, which only root can give it: programs do not see themselves there, and \
              processes that left their group end with the runner only"
                 .to_owned(),
         );
     }
-    let version = landlock::enforce(plan, &link)?;
+    let version = match has_sessions {
+        // Who is in it cannot mount: each session enters it instead.
+        true => landlock::available(plan.without),
+        false => landlock::enforce(plan, &link)?,
+    };
     calls::drop_capabilities()?;
     let has_view = plan.view.is_some();
     // A view has no socket of other processes, and Landlock keeps the nameless namespace apart.
@@ -191,7 +203,8 @@ fn confine(plan: &Plan, link: Link, said: &mut Outcome) -> Result<(), String> {
         false => NamelessMemory::Refused,
     };
     let internet = InternetSockets::of(&plan.network, &link);
-    let unfiltered = calls::refuse(internet, unix, metadata, memory);
+    let except = if has_sessions { session::CALLS } else { &[] };
+    let unfiltered = calls::refuse(internet, unix, metadata, memory, except);
     let filtered = unfiltered.is_none();
     let domain = &mut said.domain;
     match version {
@@ -219,6 +232,39 @@ fn confine(plan: &Plan, link: Link, said: &mut Outcome) -> Result<(), String> {
     domain.parts.push(reach(&plan.network, &link, is_limited, &mut domain.missing));
     domain.missing.extend(link.missing);
     domain.missing.extend(unfiltered);
+    Ok(())
+}
+
+/// Whether the sessions of the process can have views of their own, if they are to be apart.
+fn sessions(plan: &Plan) -> Option<Result<(), String>> {
+    let no_view = || Err("there is no file view".to_owned());
+    plan.sessions_apart.then(|| if plan.view.is_some() { session::works() } else { no_view() })
+}
+
+/// Names the wall around each session; without any, the process is not started.
+fn apart(
+    plan: &Plan,
+    sessions: Option<Result<(), String>>,
+    domain: &mut Domain,
+) -> Result<(), String> {
+    let knows_scopes = landlock::available(plan.without).knows_scopes();
+    match sessions {
+        None => {}
+        Some(Ok(())) => domain.parts.push("sessions:view".to_owned()),
+        Some(Err(why)) if knows_scopes => {
+            domain.parts.push("sessions:landlock".to_owned());
+            domain.missing.push(format!(
+                "no file view of its own for each session: names, sizes and times of other conversations' files can be \
+                 seen, since {why}"
+            ));
+        }
+        Some(Err(why)) => {
+            return Err(format!(
+                "this machine cannot keep its sessions apart from each other: {why}, and Landlock is older than \
+                 version 6. Allow user namespaces, or share one sandbox with `sessions = {{ apart = false }}`"
+            ));
+        }
+    }
     Ok(())
 }
 
@@ -270,7 +316,7 @@ fn reach(network: &Network, link: &Link, is_limited: bool, missing: &mut Vec<Str
 }
 
 /// The socket that the supervisor passed.
-fn adopt(number: &OsStr) -> Result<OwnedFd, String> {
+pub(super) fn adopt(number: &OsStr) -> Result<OwnedFd, String> {
     let number = number.to_str().and_then(|number| number.parse::<i32>().ok());
     let number = number.filter(|number| *number > 2).ok_or("the socket to the host is missing")?;
     #[expect(unsafe_code, reason = "the supervisor passes descriptors by number")]

@@ -34,7 +34,7 @@ pub(super) enum Entry {
     /// Something empty in place of what is hidden.
     Covered,
     /// A `/proc` without the processes that this one may not look into.
-    Processes,
+    Processes { writable: bool },
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

@@ -17,6 +17,7 @@ export function approvalSentence(t: T, approval: Approval): string {
     return t(`approvals.${verb}_tool`, { agent, what: text(target["tool_name"]) ?? "?" });
   }
   if (action === "tool.input") return t(`approvals.${approval.status === "pending" ? "asks" : "asked_for"}`, { server: text(target["server"]) ?? "?" });
+  if (isHarness(approval)) return t(`approvals.${verb}_harness`, { agent, what: text(target["title"]) ?? action });
   const where = destination(approval) ?? t("approvals.where_unknown");
   switch (action) {
     case "message.send":
@@ -30,6 +31,11 @@ export function approvalSentence(t: T, approval: Approval): string {
     default:
       return t(`approvals.${verb}_other`, { agent, action });
   }
+}
+
+/** Whether an external harness asks to use one of its own tools. */
+export function isHarness(approval: Approval): boolean {
+  return approval.action.startsWith("harness.");
 }
 
 /** The risk; actions on platforms are external. */

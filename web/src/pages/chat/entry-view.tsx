@@ -13,6 +13,7 @@ import styles from "./entries.module.css";
 import { FailureView } from "./failure-view";
 import { FileView } from "./file-view";
 import { InteractionView } from "./interaction-view";
+import { PlanView } from "./plan-view";
 import { ToolView } from "./tool-view";
 
 export const EntryView = memo(function EntryView({ entry, isLastOfRun }: { entry: Entry; isLastOfRun: boolean }) {
@@ -43,6 +44,8 @@ function Body({ entry }: { entry: Entry }) {
       );
     case "tool":
       return <ToolView entry={entry} />;
+    case "plan":
+      return <PlanView entry={entry} />;
     case "files":
       return (
         <div className={styles["files"]}>

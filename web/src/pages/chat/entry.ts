@@ -56,6 +56,19 @@ export interface ToolEntry {
   card: Json[] | null;
 }
 
+export interface PlanStep {
+  text: string;
+  state: "pending" | "in_progress" | "completed";
+}
+
+/** The steps of an external harness, as last reported. */
+export interface PlanEntry {
+  kind: "plan";
+  id: string;
+  runId: string | null;
+  steps: PlanStep[];
+}
+
 export interface FilesEntry {
   kind: "files";
   id: string;
@@ -119,6 +132,7 @@ export type Entry =
   | AnswerEntry
   | ReasoningEntry
   | ToolEntry
+  | PlanEntry
   | FilesEntry
   | ApprovalEntry
   | InteractionEntry

@@ -23,7 +23,7 @@ export function FileView({ file }: { file: FileRef }) {
   return (
     <figure className={styles["file"]}>
       {isPicture && <Picture href={href} name={name} />}
-      <a className={styles["link"]} href={hostUrl(href)} download={file.name ?? ""} aria-label={t("chat.download", { name })}>
+      <a className={styles["link"]} href={hostUrl(href)} download={file.name ?? ""} title={t("chat.download", { name })}>
         <Icon name={isPicture ? "image" : "file"} size={16} />
         <span className="truncate">{name}</span>
         <Size file={file} />

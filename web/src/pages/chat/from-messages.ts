@@ -3,6 +3,7 @@ import type { Message } from "@ag-ui/core";
 import type { Json } from "@/api/types";
 import { visibleText, visibleValue } from "@/api/visible";
 import { isObject, textOr, type Entry, type ToolEntry } from "./entry";
+import { PLAN, stepsOf } from "./plan";
 import { toolOutput } from "./tool-output";
 
 const CARD = "a2ui-surface-";
@@ -35,6 +36,9 @@ export function entriesOfMessages(messages: readonly Readonly<Message>[], { host
       finishCall(calls.get(message.toolCallId), message);
     } else if (message.role === "reasoning") {
       insertReasoning(entries, { kind: "reasoning", id: message.id, runId: hostRunId, text: visibleText(message.content) }, own[index + 1]?.id);
+    } else if (message.role === "activity" && message.activityType === PLAN) {
+      const steps = stepsOf(visibleValue(message.content));
+      if (steps.length > 0) entries.push({ kind: "plan", id: message.id, runId: hostRunId, steps });
     }
   });
   for (const message of messages) {

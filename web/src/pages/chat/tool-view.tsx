@@ -6,6 +6,8 @@ import { said } from "@/pages/runs/logic/say";
 import { Icon, JsonView, Skeleton } from "@/ui";
 import { useChat } from "./chat-context";
 import { textOr, type ToolEntry } from "./entry";
+import { harnessCall } from "@/ui/harness-call";
+import { HarnessView } from "@/ui/harness-view";
 import styles from "./tool.module.css";
 import { toolInput, toolLabel } from "./tool-output";
 
@@ -17,6 +19,7 @@ export function ToolView({ entry }: { entry: ToolEntry }) {
   const { cardAction } = useChat();
   const [open, setOpen] = useState(false);
   const label = toolLabel(entry.name, entry.args);
+  const call = harnessCall(entry);
   return (
     <div className={styles["tool"]} data-kind="tool" data-state={entry.state}>
       <button type="button" className={styles["head"]} aria-expanded={open} onClick={() => setOpen(!open)}>
@@ -24,13 +27,14 @@ export function ToolView({ entry }: { entry: ToolEntry }) {
           <Icon name={entry.state === "done" ? "check" : entry.state === "failed" ? "close" : "tool"} size={14} />
         </span>
         <span className={styles["name"]}>{label}</span>
-        <span className={styles["brief"]}>{brief(entry)}</span>
+        <span className={styles["brief"]}>{call?.title ?? brief(entry)}</span>
         <span className={styles["state"]}>{t(states[entry.state])}</span>
         <span className={open ? styles["opened"] : styles["closed"]}>
           <Icon name="chevronRight" size={16} />
         </span>
       </button>
-      {open && <Details entry={entry} />}
+      {open && (call ? <div className={styles["details"]}><HarnessView call={call} /></div> : <Details entry={entry} />)}
+      {!open && call !== null && call.changes.length > 0 && <div className={styles["details"]}><HarnessView call={{ ...call, command: null, output: null, paths: [] }} /></div>}
       {entry.state === "failed" && !open && !isDenied(entry, label) && <Failure entry={entry} label={label} />}
       {entry.card && (
         <div className={styles["card"]}>

@@ -54,6 +54,8 @@ fn meaning(part: &str) -> String {
         Some(("landlock", version)) => format!("Landlock {version}"),
         Some(("uid", user)) => format!("user {user}"),
         Some(("netns", _)) => "a network of its own".to_owned(),
+        Some(("sessions", "view")) => "a file view of its own for each session".to_owned(),
+        Some(("sessions", _)) => "Landlock between its sessions".to_owned(),
         Some(("net", reach)) => format!("network {reach}"),
         None if part == "view" => "a file view of its own".to_owned(),
         None if part == "cgroup" => "memory limited by a cgroup".to_owned(),

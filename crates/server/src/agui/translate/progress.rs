@@ -5,11 +5,13 @@
 
 use crate::agui::event::Event;
 use greenroom_protocol::result::kind;
-use serde_json::Value;
+use serde_json::{Value, json};
 use std::collections::HashSet;
 
 /// Steps, and sub-agents, that are open at the same time.
 const OPEN_MAX: usize = 256;
+/// The type of the activity with a plan.
+const PLAN: &str = "PLAN";
 
 #[derive(Debug, Default)]
 pub(super) struct Progress {
@@ -47,6 +49,7 @@ impl Progress {
             kind::STEP_FINISHED => self.step_finished(data, author),
             kind::ACTIVITY_SNAPSHOT => self.activity(data, author),
             kind::ACTIVITY_DELTA => self.activity_changed(data),
+            kind::PLAN_UPDATED => self.plan(data),
             kind::SUBAGENT_STARTED => self.subagent_started(data, calls),
             kind::SUBAGENT_FINISHED => self.subagent_ended(data).map(|subagent_run_id| {
                 let result = data.get("result").filter(|result| !result.is_null()).cloned();
@@ -111,6 +114,17 @@ impl Progress {
             content,
             replace,
             subagent_run_id,
+        })
+    }
+
+    /// The list of steps of a harness: one activity, which each update replaces.
+    fn plan(&mut self, data: &Value) -> Option<Event> {
+        let entries = data.get("entries").filter(|entries| entries.is_array())?;
+        Some(Event::ActivitySnapshot {
+            message_id: format!("{}plan", self.prefix),
+            activity_type: PLAN.to_owned(),
+            content: json!({"entries": entries}),
+            replace: true,
         })
     }
 
