@@ -209,6 +209,8 @@ async fn parameters_that_make_no_sense_are_refused() {
         "/v1/runs?limit=".to_owned(),
         "/v1/runs?limit=99999999999999999999".to_owned(),
         "/v1/runs?limit=1&limit=2".to_owned(),
+        "/v1/runs?workspace_id=".to_owned(),
+        format!("/v1/runs?workspace_id={}", "x".repeat(513)),
         "/v1/runs?status=done".to_owned(),
         "/v1/runs?cursor=AAAA".to_owned(),
         "/v1/runs?cursor=%00".to_owned(),

@@ -102,13 +102,11 @@ impl Work {
                     content,
                     replace,
                     subagent_run_id,
-                } => {
+                } if !card::is_card(&message_id) => {
                     // Cards come with the items of their calls.
-                    if !card::is_card(&message_id) {
-                        let message = json!({"id": message_id, "role": "activity",
-                            "activityType": activity_type, "content": content});
-                        self.activity(message, replace, subagent_run_id);
-                    }
+                    let message = json!({"id": message_id, "role": "activity",
+                        "activityType": activity_type, "content": content});
+                    self.activity(message, replace, subagent_run_id);
                 }
                 Event::ActivityDelta { message_id, activity_type, patch } => {
                     if let Some(message) = self.message(&message_id)
