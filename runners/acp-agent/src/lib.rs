@@ -150,7 +150,14 @@ impl Runner for AcpAgent {
             Some(session) => (session, None),
             None => self.open(&ctx, &config, &place, &projection, texts).await?,
         };
-        let used = self.use_session(&ctx, &slot, (held, session), (origin, texts)).await;
+        let mut used = self.use_session(&ctx, &slot, (held, session), (origin, texts)).await;
+        if matches!(used, Ok(Finish::NotBegun)) {
+            let held = ctx.unless_cancelled(slot.hold()).await?;
+            let projected = projection.write(&ctx, &place, skills_folder).await;
+            projected.map_err(|error| wrong(error.to_string()))?;
+            let (session, origin) = self.open(&ctx, &config, &place, &projection, texts).await?;
+            used = self.use_session(&ctx, &slot, (held, session), (origin, texts)).await;
+        }
         if ctx.cancellation().is_cancelled() {
             return used.map(drop);
         }
@@ -162,8 +169,8 @@ impl Runner for AcpAgent {
         let finish = used?;
         reported?;
         match finish {
-            Some(reason) => ctx.emit(RunResult::completed(reason)).await,
-            None => Ok(()),
+            Finish::Length => ctx.emit(RunResult::completed("length")).await,
+            Finish::Complete | Finish::NotBegun => Ok(()),
         }
     }
 }
@@ -281,6 +288,7 @@ impl AcpAgent {
             title: &self.profile.title,
             texts,
             memory_mb_max: self.settings.session_memory_mb,
+            is_reused: origin.is_none(),
         };
         driver.drive(held, session, prompt).await
     }

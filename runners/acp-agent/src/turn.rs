@@ -23,8 +23,15 @@ const CANCEL_GRACE: Duration = Duration::from_secs(3);
 
 type Response = oneshot::Receiver<Result<Value, WireError>>;
 
-/// Why the turn ended, where it is not the usual reason.
-pub(crate) type Finish = Option<&'static str>;
+/// How a turn ended that did not fail.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Finish {
+    Complete,
+    /// The answer was cut off.
+    Length,
+    /// A session of an earlier run had died: nothing was said or done.
+    NotBegun,
+}
 
 /// A session in use by one run.
 pub(crate) struct Driver<'a> {
@@ -34,6 +41,8 @@ pub(crate) struct Driver<'a> {
     pub(crate) title: &'a str,
     pub(crate) texts: Texts,
     pub(crate) memory_mb_max: u64,
+    /// The session was open before this run.
+    pub(crate) is_reused: bool,
 }
 
 /// How a turn went.
@@ -74,6 +83,10 @@ impl Driver<'_> {
                     self.ctx.set_usage(usage);
                 }
                 self.stop_reason(&response)
+            }
+            Ended::Failed(WireError::Closed) if self.is_reused && turn.is_silent() => {
+                session.stop().await;
+                Ok(Finish::NotBegun)
             }
             Ended::Failed(error) => {
                 let outputs = turn.end(&Value::Null);
@@ -162,8 +175,8 @@ impl Driver<'_> {
                 Err(RunFailure::new("loop.max_rounds", self.texts.too_many_requests()))
             }
             // As other runners end an answer that was cut off.
-            Some("max_tokens") => Ok(Some("length")),
-            _ => Ok(None),
+            Some("max_tokens") => Ok(Finish::Length),
+            _ => Ok(Finish::Complete),
         }
     }
 

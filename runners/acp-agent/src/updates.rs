@@ -27,10 +27,12 @@ pub(crate) struct Turn {
     /// Ids of calls, in order.
     order: Vec<String>,
     usage: Object,
+    has_begun: bool,
 }
 
 impl Turn {
     pub(crate) fn update(&mut self, update: &Value) -> Vec<Output> {
+        self.has_begun = true;
         match update["sessionUpdate"].as_str().unwrap_or_default() {
             "agent_message_chunk" => match block_text(&update["content"]) {
                 text if text.is_empty() => Vec::new(),
@@ -61,6 +63,7 @@ impl Turn {
 
     /// The call that a question is about, with what the question says of it.
     pub(crate) fn asked(&mut self, tool_call: &Value) -> (ToolCall, Vec<Output>) {
+        self.has_begun = true;
         let id = tool_call["toolCallId"].as_str().unwrap_or("call").to_owned();
         let call = self.call(&id);
         call.update(tool_call);
@@ -84,6 +87,11 @@ impl Turn {
         let mut outputs: Vec<Output> = open.into_iter().map(Output::Result).collect();
         outputs.extend(self.message());
         outputs
+    }
+
+    /// Whether nothing was said or done.
+    pub(crate) fn is_silent(&self) -> bool {
+        !self.has_begun
     }
 
     /// Tokens and cost, as far as the harness says.

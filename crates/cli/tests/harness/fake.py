@@ -14,6 +14,7 @@ STORE = pathlib.Path(os.environ["HOME"]) / "sessions.json"
 LOCK = threading.Lock()
 ANSWERS: dict[str, list] = {}
 CANCELLED = threading.Event()
+DOOMED = threading.Event()
 
 
 def send(message: object) -> None:
@@ -117,6 +118,9 @@ def perform(session: str, text: str) -> dict:
         say(session, "before the crash")
         print("the last words", file=sys.stderr, flush=True)
         os._exit(3)
+    elif word == "doomed":
+        DOOMED.set()
+        say(session, "doomed")
     elif word == "hang":
         say(session, "hanging")
         threading.Event().wait()
@@ -162,6 +166,8 @@ def perform(session: str, text: str) -> dict:
 
 
 def prompt(id_: object, session: str, blocks: list) -> None:
+    if DOOMED.is_set():
+        os._exit(3)
     texts = [block["text"] for block in blocks if block["type"] == "text"]
     others = [block["type"] for block in blocks if block["type"] != "text"]
     sessions = stored()

@@ -101,6 +101,13 @@ async fn after_a_crash_the_next_message_loads_the_session() {
 }
 
 #[tokio::test]
+async fn a_message_that_finds_a_dying_session_is_answered_by_a_new_process() {
+    let stage = Stage::open("", "", "").await;
+    assert_eq!(stage.ask("c", "doomed").await, "doomed");
+    assert_eq!(stage.ask("c", "two").await, "doomed | two");
+}
+
+#[tokio::test]
 async fn a_cancelled_run_ends_soon_whether_the_harness_listens_or_not() {
     let stage = Stage::open("", "", "").await;
     stage.ask("c", "one").await;
