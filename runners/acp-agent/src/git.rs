@@ -125,7 +125,7 @@ pub(crate) async fn diff(own: &Path, root: &Path, record: &Record) -> Result<Vec
     let work_tree = format!("--work-tree={}", record.path.display());
     let here = ["-c", "core.bare=false", "-c", "core.excludesFile=", &git_dir, &work_tree];
     let run = async |args: &[&str]| git(&record.path, &[&here[..], args].concat()).await;
-    run(&["read-tree", "-m", base]).await?;
+    run(&["read-tree", "--reset", base]).await?;
     // New files become known to the index without their content, so that they are part of the diff.
     run(&["add", "--intent-to-add", "--all", "."]).await?;
     let options = ["diff", "--no-ext-diff", "--no-textconv", "--no-color", "--binary"];

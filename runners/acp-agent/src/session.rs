@@ -73,58 +73,43 @@ pub(crate) struct Start<'a> {
     pub(crate) tasks: &'a TaskTracker,
 }
 
+/// A harness that has answered, with a session.
+struct Opened {
+    process: Process,
+    connection: Arc<Connection>,
+    id: String,
+    origin: Origin,
+    takes: Takes,
+    /// What leads out of its network.
+    ways: DropGuard,
+}
+
 impl Session {
     pub(crate) async fn open(start: Start<'_>) -> Result<(Self, Origin), RunFailure> {
-        let (title, texts) = (start.profile.title.clone(), start.texts);
-        let failed = |why: &str| {
-            RunFailure::new("harness.start_failed", texts.cannot_start(&title, why)).retryable()
-        };
         let model = model(&start);
         let values = values(&start, model.as_deref());
-        write_files(&start, &values).map_err(|why| failed(&why))?;
-        let env = environment(start.profile, &values);
-        let launch = Launch {
-            command: start.command,
-            place: &start.place,
-            env: &env,
-            wall: start.wall,
-            gateway: start.gateway.as_ref().map(Gateway::address),
+        write_files(&start, &values).map_err(|why| cannot_start(&start, &why))?;
+        let opened = match try_open(&start, &values, true).await? {
+            Some(opened) => Some(opened),
+            // In a new process: some never answer again after a session that they could not load.
+            None => try_open(&start, &values, false).await?,
         };
-        let started = Process::start(&launch, start.tasks).await.map_err(|why| failed(&why))?;
-        let Started { mut process, streams: (output, input), ways } = started;
-        let ways = lead_out(ways, start.gateway.as_ref(), start.tasks);
-        let ways = ways.map_err(|error| failed(&error.to_string()))?;
-        let connection = Connection::open(BufReader::new(output), input, start.tasks);
-        let opening = async {
-            let initialized = initialize(&connection, start.profile).await?;
-            let (id, origin) = enter(&connection, &initialized, &start).await?;
-            Ok((id, origin, Takes::read(&initialized)))
-        };
-        let opened = start.ctx.unless_cancelled(tokio::time::timeout(START_TIMEOUT, opening));
-        let opened: Result<Result<_, WireError>, _> = opened.await?;
-        let (id, origin, takes) = match opened {
-            Ok(Ok(opened)) => opened,
-            Ok(Err(error)) => return Err(failed(&describe(&error, &mut process))),
-            Err(_) => {
-                let why = format!("it did not answer within {} s", START_TIMEOUT.as_secs());
-                return Err(failed(&why));
-            }
-        };
+        let opened = opened.ok_or_else(|| cannot_start(&start, "it opens no session"))?;
         let session = Self {
-            process,
-            connection,
-            id,
-            takes,
+            process: opened.process,
+            connection: opened.connection,
+            id: opened.id,
+            takes: opened.takes,
             place: start.place,
             gateway: start.gateway,
             config: start.config.clone(),
             model,
-            _ways: ways,
+            _ways: opened.ways,
             skills: start.skills,
             skills_folder: start.profile.skills.clone(),
             _room: start.room,
         };
-        Ok((session, origin))
+        Ok((session, opened.origin))
     }
 
     /// Whether it can take another message of an agent with this config.
@@ -138,6 +123,54 @@ impl Session {
     pub(crate) async fn stop(self) {
         self.process.stop().await;
         crate::projection::remove(&self.place, self.skills_folder.as_deref());
+    }
+}
+
+fn cannot_start(start: &Start<'_>, why: &str) -> RunFailure {
+    let text = start.texts.cannot_start(&start.profile.title, why);
+    RunFailure::new("harness.start_failed", text).retryable()
+}
+
+/// Starts the harness and enters a session; none if the earlier one cannot be loaded.
+async fn try_open(
+    start: &Start<'_>,
+    values: &Values,
+    may_load: bool,
+) -> Result<Option<Opened>, RunFailure> {
+    let env = environment(start.profile, values);
+    let launch = Launch {
+        command: start.command,
+        place: &start.place,
+        env: &env,
+        wall: start.wall,
+        gateway: start.gateway.as_ref().map(Gateway::address),
+    };
+    let started = Process::start(&launch, start.tasks).await;
+    let started = started.map_err(|why| cannot_start(start, &why))?;
+    let Started { mut process, streams: (output, input), ways } = started;
+    let ways = lead_out(ways, start.gateway.as_ref(), start.tasks);
+    let ways = ways.map_err(|error| cannot_start(start, &error.to_string()))?;
+    let connection = Connection::open(BufReader::new(output), input, start.tasks);
+    let opening = async {
+        let initialized = initialize(&connection, start.profile).await?;
+        let entered = enter(&connection, &initialized, start, may_load).await?;
+        Ok(entered.map(|(id, origin)| (id, origin, Takes::read(&initialized))))
+    };
+    let opened = start.ctx.unless_cancelled(tokio::time::timeout(START_TIMEOUT, opening));
+    let opened: Result<Result<_, WireError>, _> = opened.await?;
+    match opened {
+        Ok(Ok(Some((id, origin, takes)))) => {
+            Ok(Some(Opened { process, connection, id, origin, takes, ways }))
+        }
+        Ok(Ok(None)) => {
+            process.stop().await;
+            Ok(None)
+        }
+        Ok(Err(error)) => Err(cannot_start(start, &describe(&error, &mut process))),
+        Err(_) => {
+            let why = format!("it did not answer within {} s", START_TIMEOUT.as_secs());
+            Err(cannot_start(start, &why))
+        }
     }
 }
 
@@ -225,12 +258,13 @@ async fn initialize(connection: &Connection, profile: &Profile) -> Result<Value,
     Ok(initialized)
 }
 
-/// Loads the earlier session, or begins one.
+/// Loads the earlier session, or begins one; none if it cannot be loaded.
 async fn enter(
     connection: &Connection,
     initialized: &Value,
     start: &Start<'_>,
-) -> Result<(String, Origin), WireError> {
+    may_load: bool,
+) -> Result<Option<(String, Origin)>, WireError> {
     let can = &initialized["agentCapabilities"];
     let servers: Vec<Value> = match &start.gateway {
         Some(gateway) if can["mcpCapabilities"]["http"] == true => vec![gateway.mcp_server()],
@@ -240,22 +274,23 @@ async fn enter(
     let params = json!({"cwd": work, "mcpServers": servers});
     let earlier = Pointers::read(&start.ctx.state.conversation);
     let earlier = earlier.session_id.filter(|_| earlier.working_directory.as_ref() == Some(&work));
-    let mut origin = match earlier.is_some() && start.place.is_new {
+    let may_load = may_load && !start.place.is_new;
+    let origin = match earlier.is_some() {
         true => Origin::Replaced,
         false => Origin::New,
     };
-    if let Some(id) = earlier.filter(|_| !start.place.is_new) {
-        match load(connection, can, &params, &id).await {
+    if let Some(id) = earlier.filter(|_| may_load) {
+        return match load(connection, can, &params, &id).await {
             Ok(state) => {
                 set_mode(connection, &id, &state, start).await;
-                return Ok((id, Origin::Loaded));
+                Ok(Some((id, Origin::Loaded)))
             }
-            Err(WireError::Closed) => return Err(WireError::Closed),
+            Err(WireError::Closed) => Err(WireError::Closed),
             Err(error) => {
                 eprintln!("cannot load the session `{id}`: {error}");
-                origin = Origin::Replaced;
+                Ok(None)
             }
-        }
+        };
     }
     let created = connection.request("session/new", params).await?;
     let Some(id) = created["sessionId"].as_str().map(str::to_owned) else {
@@ -263,7 +298,7 @@ async fn enter(
         return Err(WireError::Refused { code: 0, message, data: Value::Null });
     };
     set_mode(connection, &id, &created, start).await;
-    Ok((id, origin))
+    Ok(Some((id, origin)))
 }
 
 async fn load(

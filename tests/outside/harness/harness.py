@@ -32,7 +32,7 @@ CANARY = "sk-canary-0123456789abcdefghijklmnop"
 PICTURE = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
 PATIENCE = 120
 # Names under which harnesses offer the tools of an MCP server to their models.
-PREFIXES = ["mcp__greenroom__", "mcp__greenroom_", "greenroom__", "greenroom_", "mcp_greenroom_", ""]
+PREFIXES = ["mcp__greenroom__", "mcp__greenroom_", "mcp__greenroom.", "greenroom__", "greenroom_", "mcp_greenroom_", ""]
 SKILL = "Counting whales, as of 1851"
 PROBE = '''
 import json, sys
@@ -293,6 +293,8 @@ class Scene:
             # It cannot load a session within the clock minute in which it was created or loaded.
             minute = int(time.time() // 60)
             self.host.wait("next minute", lambda: int(time.time() // 60) > minute)
+            # Also later its `session/load` fails at times: the conversation then continues with a summary.
+            return self.second_turn()
         run_id = self.host.send(self.name, "c1", "RECALL")
         completed(self.host, run_id)
         text = self.host.text(run_id)
