@@ -49,7 +49,7 @@ impl Progress {
             kind::STEP_FINISHED => self.step_finished(data, author),
             kind::ACTIVITY_SNAPSHOT => self.activity(data, author),
             kind::ACTIVITY_DELTA => self.activity_changed(data),
-            kind::PLAN_UPDATED => self.plan(data),
+            kind::PLAN_UPDATED => self.plan(data, author),
             kind::SUBAGENT_STARTED => self.subagent_started(data, calls),
             kind::SUBAGENT_FINISHED => self.subagent_ended(data).map(|subagent_run_id| {
                 let result = data.get("result").filter(|result| !result.is_null()).cloned();
@@ -118,13 +118,14 @@ impl Progress {
     }
 
     /// The list of steps of a harness: one activity, which each update replaces.
-    fn plan(&mut self, data: &Value) -> Option<Event> {
+    fn plan(&mut self, data: &Value, subagent_run_id: Option<String>) -> Option<Event> {
         let entries = data.get("entries").filter(|entries| entries.is_array())?;
         Some(Event::ActivitySnapshot {
             message_id: format!("{}plan", self.prefix),
             activity_type: PLAN.to_owned(),
             content: json!({"entries": entries}),
             replace: true,
+            subagent_run_id,
         })
     }
 
