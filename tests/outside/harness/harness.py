@@ -359,7 +359,9 @@ def configuration(name: str, server: str) -> str:
 
 def script() -> str:
     """The rules, with one for each name that a tool may have."""
-    rules = []
+    # First: a summary of the conversation has the words of all other rules.
+    rules = ['[[rule]]\nwhen = { text = "an earlier part that you do not remember", context = "NONCE-one" }\n'
+             'answer = "I remember NONCE-one"\n']
     for word, tool in (("LOOKUP", "lookup"), ("STORE", "store")):
         for prefix in PREFIXES:
             for name in (f"{prefix}probe.{tool}", f"{prefix}probe_{tool}"):
