@@ -253,6 +253,11 @@ async fn what_a_result_asked_is_answered_after_its_run_and_after_a_restart() {
     assert_eq!(outcome(&stage.api.ended_run(&run_id).await), (Completed, ""));
     let approval = pending(&stage, 1).await.remove(0);
     assert_eq!(approval["payload"], json!({"text": "later"}));
+    // An action that a kill interrupts is not done again.
+    wait_for("what needs no approval to go out", PATIENCE, async || {
+        (receiver.received().len() == 1).then_some(())
+    })
+    .await;
     stage.host.kill();
     stage.host.start_again().await;
     for _ in 0..2 {
