@@ -89,9 +89,17 @@ async fn what_runs_showed_is_in_the_stored_thread_where_it_was() {
     assert_eq!(activities[..], ids("ACTIVITY_SNAPSHOT", &live)[..]);
 }
 
-#[tokio::test]
-async fn steps_and_sub_agents_of_the_newest_run_are_repeated_and_texts_keep_their_sub_agent() {
-    let stage = Stage::open("").await;
+/// Steps and sub-agents.
+fn progress(events: &[Value]) -> Vec<Value> {
+    let own = events.iter().filter(|event| {
+        let kind = event["type"].as_str().unwrap();
+        kind.starts_with("STEP") || kind.starts_with("SUBAGENT")
+    });
+    own.cloned().collect()
+}
+
+/// Two sub-agents are named and one is known; its step is never finished, and its text comes around a call.
+fn travel() -> Value {
     let started = |id: &str| shown("subagent.started", json!({"subagent_id": id, "name": id}));
     let ended = |id: &str| shown("subagent.finished", json!({"subagent_id": id}));
     let delta = |id: &str, text: &str| {
@@ -109,7 +117,7 @@ async fn steps_and_sub_agents_of_the_newest_run_are_repeated_and_texts_keep_thei
     let call = json!({"tool_call_id": "c1", "tool_name": "look", "parameters": {}});
     let mut result = call.clone();
     result["result"] = "KL1".into();
-    let played = json!([
+    json!([
         shown("step.started", json!({"step_name": "travel"})),
         started("flights"),
         shown("step.started", by(json!({"step_name": "search"}))),
@@ -125,15 +133,13 @@ async fn steps_and_sub_agents_of_the_newest_run_are_repeated_and_texts_keep_thei
         shown("step.finished", json!({"step_name": "travel"})),
         message("all done", json!({})),
         ["end"]
-    ]);
-    let live = talk(&stage, "puppet", &steps("t", "r1", played)).await;
-    let progress = |events: &[Value]| {
-        let own = events.iter().filter(|event| {
-            let kind = event["type"].as_str().unwrap();
-            kind.starts_with("STEP") || kind.starts_with("SUBAGENT")
-        });
-        own.cloned().collect::<Vec<_>>()
-    };
+    ])
+}
+
+#[tokio::test]
+async fn steps_and_sub_agents_of_the_newest_run_are_repeated_and_texts_keep_their_sub_agent() {
+    let stage = Stage::open("").await;
+    let live = talk(&stage, "puppet", &steps("t", "r1", travel())).await;
     let by_flights = "flights";
     assert_eq!(
         progress(&live),
@@ -191,4 +197,22 @@ async fn steps_and_sub_agents_of_the_newest_run_are_repeated_and_texts_keep_thei
     // They are of the newest run only.
     talk(&stage, "puppet", &steps("t", "r2", json!([["message", "more"], ["end"]]))).await;
     assert_eq!(progress(&connect(&stage, "t").await), [Value::Null; 0]);
+}
+
+#[tokio::test]
+async fn the_newest_plan_of_a_run_is_in_the_stored_thread() {
+    let stage = Stage::open("").await;
+    let plan = |status: &str| json!({"entries": [{"content": "look", "status": status}]});
+    let played = json!([
+        shown("plan.updated", plan("pending")),
+        shown("plan.updated", plan("completed")),
+        message("done", json!({})),
+        ["end"]
+    ]);
+    talk(&stage, "puppet", &steps("t", "r1", played)).await;
+    let stored = messages(&connect(&stage, "t").await);
+    let shown: Vec<Value> = stored[1..].iter().map(seen).collect();
+    let activity =
+        json!({"role": "activity", "activityType": "PLAN", "content": plan("completed")});
+    assert_eq!(shown, [activity, json!({"role": "assistant", "content": "done"})]);
 }
