@@ -109,21 +109,25 @@ fn own() -> Map<String, Value> {
             object(json!({"conversation_id": text(), "workspace_id": text(), "events": count(),
                 "items": count(), "created_at": time(), "updated_at": time()})),
         ),
-        (
-            "ApprovalDecision",
-            object_with(
-                json!({"decision": {"enum": ["allow", "deny"]},
-                    "nonce": {"type": "string", "description": "That of the approval."}}),
-                json!({"values": {"type": "object", "description":
-                    "For `tool.input`: the fields of `payload.requested_schema`. Left-out fields get their defaults."},
-                    "args": {"type": "object", "description":
-                    "To allow a `tool.call` with other arguments than those of `payload`, in full. They are checked against the tool's schema and the run's grant."}}),
-            ),
-        ),
+        ("ApprovalDecision", decision()),
         ("RunAgentInput", agui::input()),
     ];
     let own = own.into_iter().chain(resources::all()).chain(session::all()).chain(views::all());
     own.map(|(name, schema)| (name.to_owned(), schema)).collect()
+}
+
+/// Only an allowed call has other arguments.
+fn decision() -> Value {
+    let mut decision = object_with(
+        json!({"decision": {"enum": ["allow", "deny"]},
+            "nonce": {"type": "string", "description": "That of the approval."}}),
+        json!({"values": {"type": "object", "description":
+            "For `tool.input`: the fields of `payload.requested_schema`. Left-out fields get their defaults."},
+            "args": {"type": "object", "description":
+            "To allow a `tool.call` with other arguments than those of `payload`, in full. They are checked against the tool's schema and the run's grant."}}),
+    );
+    decision["not"] = json!({"required": ["args"], "properties": {"decision": {"const": "deny"}}});
+    decision
 }
 
 fn event() -> Value {
