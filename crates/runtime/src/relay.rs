@@ -103,6 +103,7 @@ impl Relay {
         };
         match connected {
             Ok((head, mut server)) => {
+                let _ = (client.set_nodelay(true), server.set_nodelay(true));
                 match &head.forwarded {
                     Some(request) => server.write_all(request).await?,
                     None => {

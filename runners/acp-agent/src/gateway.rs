@@ -172,7 +172,8 @@ async fn relay(listener: TcpListener, to: SocketAddr, end: CancellationToken, ta
         let end = end.clone();
         tasks.spawn(async move {
             let forwarded = async {
-                let mut server = TcpStream::connect(to).await?;
+                client.set_nodelay(true)?;
+                let mut server = connect(to).await?;
                 tokio::io::copy_bidirectional(&mut client, &mut server).await
             };
             tokio::select! {
@@ -183,6 +184,13 @@ async fn relay(listener: TcpListener, to: SocketAddr, end: CancellationToken, ta
             drop(permit);
         });
     }
+}
+
+/// What is written goes out at once: the other side's next message often waits for it.
+async fn connect(to: SocketAddr) -> io::Result<TcpStream> {
+    let stream = TcpStream::connect(to).await?;
+    stream.set_nodelay(true)?;
+    Ok(stream)
 }
 
 async fn listen(
@@ -199,6 +207,9 @@ async fn listen(
             () = end.cancelled() => return,
         };
         let Ok((stream, _)) = accepted else { continue };
+        if stream.set_nodelay(true).is_err() {
+            continue;
+        }
         let (shared, end) = (Arc::clone(&shared), end.clone());
         let inner = tasks.clone();
         tasks.spawn(async move {
@@ -247,7 +258,7 @@ async fn forward(
     *request.uri_mut() =
         target.parse().map_err(|error: hyper::http::uri::InvalidUri| text(&error))?;
     set_credential(request.headers_mut(), host, token)?;
-    let stream = TcpStream::connect(host).await.map_err(|error| text(&error))?;
+    let stream = connect(host).await.map_err(|error| text(&error))?;
     let (mut sender, connection) = hyper::client::conn::http1::handshake(TokioIo::new(stream))
         .await
         .map_err(|error| text(&error))?;

@@ -39,14 +39,13 @@ pub fn page(
     }
 }
 
-/// Whether a run has reasoning, a plan, activities, steps or sub-agents. A quotation mark within a text is escaped in the stored
-/// form, so no text looks like their types.
+/// Whether a run has reasoning, a plan, activities, steps or sub-agents. A quotation mark within a text is escaped in
+/// the stored form, so no text looks like their types.
 pub fn shows_work(tx: &mut dyn Tx, run_id: &str) -> Result<bool, StoreError> {
     let found = tx.query(
         r#"SELECT 1 FROM results WHERE run_id = ?1 AND (body LIKE '%"k":"activity.%'
              OR body LIKE '%"k":"step.%' OR body LIKE '%"k":"subagent.%'
-             OR body LIKE '%"k":"plan.%'
-             OR body LIKE '%"k":"reasoning.%' OR body LIKE '%"reasoning"%') LIMIT 1"#,
+             OR body LIKE '%"k":"plan.%' OR body LIKE '%"k":"reasoning.%' OR body LIKE '%"reasoning"%') LIMIT 1"#,
         params![run_id],
     )?;
     Ok(!found.is_empty())
